@@ -33,7 +33,7 @@ from medyanpy.beads.oriented import OrientedBeads
 from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
-from medyanpy.core.columns import BEADS, SPECIES, SUBUNITS, Column
+from medyanpy.core.columns import BEADS, CAPS, SPECIES, SUBUNITS, Column
 from medyanpy.core.handles import MAX_BEADS, MAX_IDS, Handle, adder_of, found_ids, handles_in
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 
@@ -362,7 +362,7 @@ class Topology(Displayed, Guarded):
     def _declare(self, handle: Handle, n: int) -> None:
         """Take the columns of a handle, and give it n rows in them."""
         for column in handle.kind.columns:
-            if column.of == BEADS and column.name not in self._columns and column not in (SPECIES, SUBUNITS):
+            if column.of == BEADS and column.name not in self._columns and column not in (SPECIES, SUBUNITS, CAPS):
                 raise TopologyError(f"{type(handle).__name__}: column {column.name!r} cannot be of all beads")
             if column.of not in (BEADS, handle.kind.rows_of):
                 raise TopologyError(

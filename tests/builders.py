@@ -202,3 +202,12 @@ def uneven_sheet(n=5, seed=1):
     first = [i * n + j for i in range(n - 1) for j in range(n - 1)]
     corners = [(a, a + n, a + n + 1, a + 1) for a in first]
     return mp.TriangleMesh(x, np.array([[a, b, c] for a, b, c, d in corners] + [[a, c, d] for a, b, c, d in corners]))
+
+
+#: A mass of beads that hardly move.
+STILL = 1e18
+
+
+def straight(*counts):
+    """Nodes of a filament along z with so many subunits of length 1 in each link."""
+    return np.concatenate([[0.0], np.cumsum(counts)])[:, None] * [0.0, 0.0, 1.0]

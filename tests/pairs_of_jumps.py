@@ -85,9 +85,26 @@ def landing(system):
 
 
 def growth(system):
-    grid = system.add_pool(mp.Compartments((2, 1, 1), 2.0, {"G": 30}, name="subunits"))
+    grid = system.add_pool(mp.Compartments((2, 1, 1), 2.0, {"G": 30, "Cap": 4}, name="subunits"))
     rates = {"on_rate": 40.0, "off_rate": 60.0, "end": "both", "subunits": (2, 6)}
-    system.add_jump(mp.jumps.Polymerization(system.topology["chains"], grid["G"], name="growth", **rates))
+    chains = system.topology["chains"]
+    system.add_jump(mp.jumps.Polymerization(chains, grid["G"], name="growth", **rates))
+    system.add_jump(mp.jumps.Capping(chains, grid["Cap"], on_rate=300.0, off_rate=80.0, end="both", name="caps"))
+    system.add_jump(mp.jumps.Ageing(chains, (20.0, 10.0), start="ATP", name="ages"))
+
+
+def turnover(system):
+    threads = system.topology["threads"]
+    pool = system.add_pool(mp.Pool(volume=4.0, counts={"G": 60, "Cap": 4}, name="threads and caps"))
+    system.add_jump(mp.jumps.Ageing(threads, (20.0, 10.0), start="ATP", name="ages of threads"))
+    rates = {"on_rate": 4.0, "off_rate": 40.0, "off_rates": {"ADP": 80.0}, "end": "both", "subunits": (2, 5)}
+    system.add_jump(mp.jumps.Polymerization(threads, pool["G"], name="threads grow", **rates))
+    rates = {"on_rate": 80.0, "off_rate": 80.0, "end": "both"}
+    system.add_jump(mp.jumps.Capping(threads, pool["Cap"], name="caps of threads", **rates))
+    region = [[-2.0, -2.0, 0.5], [2.0, 2.0, 2.0]]
+    system.add_jump(mp.jumps.Nucleation(
+        threads, pool["G"], 2, rate=0.06, dissolution_rate=20.0, region=region, name="seeds"))  # fmt: skip
+    system.add_jump(mp.jumps.Severing(threads, 12.0, of="ADP", name="cuts"))
 
 
 def crosslinkers(system):
@@ -142,7 +159,8 @@ def ramp_of_the_box(system):
 
 def ramp_of_numbers(system):
     course = {
-        "edges": {"stiffness": (4.0, 3.0)}, "springs": {"stiffness": (20.0, 10.0)}, "integrator": {"kT": (1.0, 1.2)},
+        "edges": {"stiffness": (4.0, 3.0)}, "metric": {"kT": (1.0, 1.2)},
+        "springs": {"stiffness": (20.0, 10.0)}, "integrator": {"kT": (1.0, 1.2)},
     }  # fmt: skip
     jumps = {"links": {"off_rate": (20.0, 60.0)}, "flips": {"rate": (30.0, 60.0)}, "area": {"tension": (0.2, -0.2)}}
     course |= {name: numbers for name, numbers in jumps.items() if name in system.jump_names}
@@ -152,14 +170,15 @@ def ramp_of_numbers(system):
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
          "reactions": reactions, "in space": in_space, "landing": landing, "growth": growth,
-         "crosslinkers": crosslinkers, "motors": motors, "edits": edits, "set_box": set_box,
+         "turnover": turnover, "crosslinkers": crosslinkers, "motors": motors, "edits": edits, "set_box": set_box,
          "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
-JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth",
+JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth", "turnover",
          "crosslinkers", "motors")  # fmt: skip
-PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2)}
+# Filaments whose nodes have come and gone cannot be edited.
+PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2) if set(pair) != {"turnover", "edits"}}
 #: All that there is, at once.
-PAIRS["all together"] = tuple(PARTS)
+PAIRS["all together"] = tuple(part for part in PARTS if part != "turnover")
 
 
 def built(*parts, n=30):
@@ -191,10 +210,19 @@ def built(*parts, n=30):
     if {"crosslinkers", "motors"} & set(parts):
         nodes = [[[x, 0.7 * i, 2.2] for x in (-1.5, -0.5, 0.5, 1.5)] for i in range(4)]
         topology.add_filaments(nodes, 1.0, 1.0, constrained=False, name="tracks")
+    if "turnover" in parts:
+        nodes = [[[x, 0.6 * i, 2.5] for x in (-1.6, -0.8, 0.0, 0.8)] for i in range(3)]
+        topology.add_filaments(
+            nodes, 1.0, 1.0, rise=0.2, capacity_links=12, capacity_filaments=40, name="threads"
+        )  # fmt: skip
     system = mp.System(topology, box=(*mesh.box[:2], None))
     if {"crosslinkers", "motors"} & set(parts):
         tracks = topology["tracks"]
         system.add_force(mp.forces.HarmonicTrap(tracks, 30.0, tracks.positions, name="places of tracks"))
+    if "turnover" in parts:
+        system.add_force(mp.forces.FixmanPotential(topology["threads"], kT=KT, name="metric"))
+        system.add_force(mp.forces.FilamentBending(topology["threads"], 3.0, name="bending of threads"))
+        system.add_force(mp.forces.SoftSphere(topology["threads"], [sheet, beads], 10.0, 0.5, name="threads apart"))
     if "growth" in parts:
         system.add_force(mp.forces.FilamentBending(topology["chains"], 3.0, name="bending"))
         system.add_force(mp.forces.SoftSphere(topology["chains"], [sheet, beads], 10.0, 0.5, name="contacts"))
@@ -223,7 +251,7 @@ def together(*parts, word="JBAGOGABJ", seed=3, threads=1, n=30):
     integrator = mp.SplittingIntegrator(word, TIMESTEP, kT=KT, seed=seed)
     simulation = mp.Simulation(system, integrator, threads=threads)
     simulation.context.set_velocities_to_temperature(kT=KT, seed=seed)
-    if "growth" in parts:
+    if "growth" in parts or "turnover" in parts:
         # Velocities that constraints leave as they are, to the bit, when a state is set.
         simulation.context.set_state(simulation.context.get_state(positions=True, velocities=True))
     return simulation, changes

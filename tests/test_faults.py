@@ -931,6 +931,35 @@ def a_filament_that_outgrows_its_room():
     return Scene(context, lambda: growth.set(on_rate=0.0), set(actin.kind.all_rows.tolist()), "filament")
 
 
+@fault("nucleation.pyx", "create", "NO_ROOM", "Nucleation", "the room of a filament ends here")
+def more_seeds_than_there_is_room_for():
+    topology = mp.Topology()
+    room = {"rise": 1.0, "capacity_links": 4, "capacity_filaments": 1}
+    actin = topology.add_filament(np.arange(3)[:, None] * [5.0, 0.0, 0.0], 1.0, 1.0, **room)
+    system = system_with(topology, forces.FixmanPotential(actin, kT=1.0))
+    pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": 1.0}))
+    region = [[0.0] * 3, [1.0] * 3]
+    seeds = mp.jumps.Nucleation(actin, pool["G"], 3, rate=0.0, dissolution_rate=0.0, region=region)
+    system.add_jump(seeds)
+    context = make(system, "JBAGOGABJ", 0.1)
+    context.step(3)
+    seeds.set(rate=100.0)
+    return Scene(context, lambda: seeds.set(rate=0.0), set(actin.kind.all_rows.tolist()), "filament")
+
+
+@fault("severing.pyx", "cut", "NO_ROOM", "Severing", "the room of a filament ends here")
+def more_fragments_than_there_is_room_for():
+    topology = mp.Topology()
+    room = {"rise": 1.0, "capacity_links": 4, "capacity_filaments": 1}
+    actin = topology.add_filament(np.arange(4)[:, None] * [5.0, 0.0, 0.0], 1.0, 1.0, **room)
+    system = system_with(topology, forces.FixmanPotential(actin, kT=1.0))
+    cuts = system.add_jump(mp.jumps.Severing(actin, 0.0))
+    context = make(system, "JBAGOGABJ", 0.1)
+    context.step(3)
+    cuts.set(rate_per_subunit=100.0)
+    return Scene(context, lambda: cuts.set(rate_per_subunit=0.0), set(actin.kind.all_rows.tolist()), "filament")
+
+
 @fault("point_reactions.pyx", "attempt", "TOO_CROWDED", "PointReactions", "the jump allows for: give most_partners=")
 def more_partners_than_a_reaction_allows_for():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1.5, most_partners=1)
@@ -1014,7 +1043,8 @@ def more_digits_are_asked_for_than_there_are():
 def everything(context):
     """What get_state can tell without computing forces, which may be what fails."""
     state = context.get_state(positions=True, velocities=True)
-    return [state.positions, state.velocities, state.intriangle.triangles, state.intriangle.barycentric]
+    there = state.alive
+    return [state.positions[there], state.velocities[there], state.intriangle.triangles, state.intriangle.barycentric]
 
 
 def assert_usable_afterwards(context, error, reference, mend):
@@ -1030,7 +1060,7 @@ def assert_usable_afterwards(context, error, reference, mend):
     assert context.step_count == error.step + 3
     state = context.get_state(positions=True, velocities=True, forces=True, energy=True)
     assert np.isfinite(state.total_energy)
-    assert all(np.isfinite(a).all() for a in (state.positions, state.velocities, state.forces))
+    assert all(np.isfinite(a[state.alive]).all() for a in (state.positions, state.velocities, state.forces))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from medyanpy._tools.validation import array, number, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.filament_constraints import parallel_directors
 from medyanpy.beads.filaments import Directors, Filaments, GrowingFilaments
-from medyanpy.core.columns import SUBUNITS
+from medyanpy.core.columns import CAPS, SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class FilamentSpec:
     director_friction: Any = None
     rise: Any = None
     capacity_links: Any = None
+    capacity_filaments: Any = None
 
     def add(self, topology: "Topology", name: str | None, capacity: int | None) -> Filaments:
         """Add the filaments, and their directors, to a topology."""
@@ -59,10 +60,20 @@ class FilamentSpec:
             return replace(self, friction=across, friction_along=along).add(topology, name, capacity)
         handle, turning = self.make(topology)
         if self.capacity_links is not None and capacity is not None:
-            raise ParameterError(f"{self.what}: capacity_links= is the room of each filament: leave out capacity=")
+            raise ParameterError(
+                f"{self.what}: capacity_links= is the room of each filament, and capacity_filaments= how many there "
+                "may be: leave out capacity="
+            )
+        if self.capacity_filaments is not None and self.capacity_links is None:
+            raise ParameterError(f"{self.what}: capacity_filaments= is of filaments with capacity_links=: give both")
+        filaments = whole_number(
+            f"{self.what}: capacity_filaments",
+            handle.kind.n_chains if self.capacity_filaments is None else self.capacity_filaments,
+            at_least=handle.kind.n_chains,
+        )
         room = topology._capacity(self.what, len(self.nodes), capacity)
         if handle._capacity_links is not None:
-            room = handle.kind.n_chains * (handle._capacity_links + 1)
+            room = filaments * (handle._capacity_links + 1)
         # More filaments have at most as many links as nodes.
         n_links, links_room = len(handle.links), len(handle.links) if capacity is None else room
         default = "filament" if len(self.starts) == 2 else "filaments"
@@ -155,7 +166,7 @@ class FilamentSpec:
                 f"{_LENGTH_TOLERANCE:g}"
             )
         handle._complete(_rise=rise, link_lengths=subunits * rise)
-        handle.kind._complete(columns=(*handle.kind.columns, SUBUNITS))
+        handle.kind._complete(columns=(*handle.kind.columns, SUBUNITS, CAPS))
 
     def _give_slots(self, handle: Filaments) -> None:
         """Let nodes of a handle come and go: each filament has room for so many links."""
@@ -202,7 +213,7 @@ def add_filament(
     director_mass: Numbers | None = None, director_friction: Numbers | None = None,
     node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
     tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float | None = None,
-    capacity_links: int | None = None,
+    capacity_links: int | None = None, capacity_filaments: int | None = None,
 ) -> Filaments:  # fmt: skip
     """Add one filament: a chain or ring of beads with links of constant length.
 
@@ -242,6 +253,8 @@ def add_filament(
     capacity_links : int, at most 256, optional
         With a rise: room for so many links in each filament, more than it has, whose nodes come and go as ends grow.
         Filaments start in the middle of their room.
+    capacity_filaments : int, optional
+        With `capacity_links`: room for so many filaments in all, for `jumps.Nucleation` and `jumps.Severing`.
 
     Raises
     ------
@@ -260,6 +273,7 @@ def add_filament(
         constrained=constrained, closed=closed, link_lengths=link_lengths,
         fixed=np.where(fixed < 0, fixed + len(x), fixed), tolerance=tolerance, directors=directors,
         director_mass=director_mass, director_friction=director_friction, rise=rise, capacity_links=capacity_links,
+        capacity_filaments=capacity_filaments,
     )  # fmt: skip
     return spec.add(topology, name, capacity)
 
@@ -270,7 +284,7 @@ def add_filaments(
     director_mass: Numbers | None = None, director_friction: Numbers | None = None,
     node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
     tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float | None = None,
-    capacity_links: int | None = None,
+    capacity_links: int | None = None, capacity_filaments: int | None = None,
 ) -> Filaments:  # fmt: skip
     """Add many filaments at once, with one handle; see `add_filament`.
 
@@ -294,7 +308,7 @@ def add_filaments(
         Of all links, filament after filament.
     fixed_nodes : (k,) int
         Numbered through all nodes.
-    tolerance, name, capacity, rise, capacity_links
+    tolerance, name, capacity, rise, capacity_links, capacity_filaments
         As `add_filament`.
 
     Raises
@@ -310,6 +324,7 @@ def add_filaments(
         what, x, starts, node_mass, node_friction, node_friction_along, constrained=constrained, closed=closed,
         link_lengths=link_lengths, fixed=fixed, tolerance=tolerance, directors=directors, director_mass=director_mass,
         director_friction=director_friction, rise=rise, capacity_links=capacity_links,
+        capacity_filaments=capacity_filaments,
     )  # fmt: skip
     return spec.add(topology, name, capacity)
 
@@ -354,7 +369,8 @@ def _spread_in_slots(filaments: Filaments) -> None:
     n, slots = np.diff(filaments.starts), filaments.kind.slots
     assert slots is not None
     before = (slots.shape[1] - n) // 2
-    own = np.concatenate([row[a : a + k] for row, a, k in zip(slots, before, n, strict=True)])
+    none = np.empty(0, np.int64)
+    own = np.concatenate([none, *(row[a : a + k] for row, a, k in zip(slots, before, n, strict=False))])
     filaments._complete(_rows=own, _inactive=np.setdiff1d(slots, own))
 
 

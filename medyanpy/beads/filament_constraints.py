@@ -47,9 +47,9 @@ class FilamentFlow(Flow):
         self._tangent: Operation | None = None
         joint = layout.topology.joint
         #: Filaments that are solved here, and not together with constraints written by a user.
-        own = np.ones(filaments.kind.n_chains, bool)
+        own = np.ones(filaments.kind.n_room, bool)
         if joint is not None:
-            own &= ~joint.taken(filaments, filaments.kind.n_chains)
+            own &= ~joint.taken(filaments, filaments.kind.n_room)
         if filaments.constrained and own.any():
             directors = filaments.directors
             kernel = constraints if directors is None else constraints_twistable

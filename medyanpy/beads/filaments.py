@@ -12,7 +12,7 @@ from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, f
 from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.beads.joint import solved
 from medyanpy.beads.lattice import Lattice, lattice_of
-from medyanpy.core.columns import SUBUNITS, Column
+from medyanpy.core.columns import CAPS, SUBUNITS, Column
 from medyanpy.core.flows import Flow
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block
@@ -53,9 +53,11 @@ class FilamentsKind(ChainsKind, BeadsKind):
         return super().obstacle_to_constraints
 
     def start_of(self, column: Column) -> np.ndarray:
-        if column is not SUBUNITS:
+        if column not in (SUBUNITS, CAPS):
             return super().start_of(column)
         out = np.zeros(len(self.handle), np.int32)
+        if column is CAPS:
+            return out
         out[self.handle.links[:, 0]] = self.subunits
         return out
 
@@ -79,6 +81,24 @@ class FilamentsKind(ChainsKind, BeadsKind):
         found: np.ndarray = column[self.handle.beads[self.handle.links[:, 0]] if slots is None else slots.ravel()]
         return found[found > 0].astype(np.int64)
 
+    def ends_of(self, state: "State") -> np.ndarray:
+        """Return rows of the first and the last node of each filament in a state, (f, 2)."""
+        slots = self.slots
+        if slots is None:
+            ends: np.ndarray = np.column_stack([self.handle.starts[:-1], self.handle.starts[1:] - 1])
+            rows: np.ndarray = self.handle.beads[ends]
+            return rows
+        there = state.column(SUBUNITS.name)[slots] > 0
+        # Behind the last link is the last node; without a filament any two rows will do.
+        last = there.shape[1] - np.argmax(there[:, ::-1], axis=1) - ~there.any(axis=1)
+        return np.column_stack([slots[np.arange(len(slots)), at] for at in (np.argmax(there, axis=1), last)])
+
+    def caps_of(self, state: "State") -> np.ndarray:
+        """Return what caps the first and the last node of each filament in a state, (f, 2) int: 0 nothing, else the
+        number of a `jumps.Capping` among those of these filaments, from 1 on; -1 without a filament."""
+        out: np.ndarray = state.column(CAPS.name)[self.ends_of(state)].astype(np.int64)
+        return out
+
     def links_of(self, state: "State") -> np.ndarray:
         """Return how many links each filament has in a state, (f,) int."""
         slots = self.slots
@@ -93,11 +113,16 @@ class FilamentsKind(ChainsKind, BeadsKind):
         nodes do not come and go."""
         if self.handle._capacity_links is None:
             return None
-        return self.all_rows.reshape(self.n_chains, self.handle._capacity_links + 1)
+        return self.all_rows.reshape(-1, self.handle._capacity_links + 1)
 
-    def degrees_of_freedom_of(self, n: int) -> int:
-        # Each link has one node more than there are filaments.
-        return 3 * n - (n - self.n_chains)
+    @property
+    def n_room(self) -> int:
+        """Most filaments that there may be."""
+        slots = self.slots
+        return self.n_chains if slots is None else len(slots)
+
+    def degrees_of_freedom_of(self, n: int, columns: dict[Column, np.ndarray]) -> int:
+        return 3 * n - int(np.count_nonzero(columns[SUBUNITS] > 0))
 
     def describe(self, bead: int) -> str:
         slots = self.slots
@@ -111,19 +136,33 @@ class FilamentsKind(ChainsKind, BeadsKind):
             "edited after that"
         )
 
-    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
-        if SUBUNITS in given and self.handle._capacity_links is None:
-            # Rows come in ascending order.
-            by_row = np.sort(self.handle.beads)
-            leads = np.isin(by_row, self.handle.beads[self.handle.links[:, 0]])
-            bad = np.where(leads, given[SUBUNITS] < 1, given[SUBUNITS] != 0)
+    def expect_rows(self, what: str, rows: np.ndarray, given: dict[Column, np.ndarray]) -> None:
+        if SUBUNITS not in given:
+            return
+        slots = self.slots
+        if slots is None:
+            # A row for each filament, -1 beyond.
+            n = np.diff(self.handle.starts)
+            slots = np.full((len(n), n.max(initial=1)), -1)
+            slots[np.arange(slots.shape[1]) < n[:, None]] = self.handle.beads
+        at = np.searchsorted(rows, slots)
+        there = np.isin(slots, rows)
+        at = np.where(there, at, 0)
+        subunits, caps = (np.where(there, given[column][at], 0) for column in (SUBUNITS, CAPS))
+        leads = there & np.pad(there[:, 1:], ((0, 0), (0, 1)))
+        alone = there & ~leads & ~np.pad(there[:, :-1], ((0, 0), (1, 0)))
+        begins = there & ~np.pad(there[:, :-1], ((0, 0), (1, 0)))
+        for bad, why in (
+            (np.where(leads, subunits < 1, subunits != 0) & there,
+             "has {n} subunits in the link that leads on from it, but a link has 1 or more, and the last node 0"),
+            (alone | (begins & (np.cumsum(begins, axis=1) > 1)), "is apart from the other nodes of its filament"),
+            ((caps < 0) | ((caps != 0) & leads & ~begins),
+             "has {c} in caps, but must have 0, or, of an end that is capped, the number of the jump, from 1 on"),
+        ):  # fmt: skip
             if bad.any():
-                i = int(np.argmax(bad))
-                raise TopologyError(
-                    f"{what}: {self.describe(int(by_row[i]))} has {given[SUBUNITS][i]} subunits in the link that leads "
-                    "on from it, but a link has 1 or more, and the last node 0"
-                )
-        return given
+                where = tuple(np.argwhere(bad)[0])
+                why = why.format(n=subunits[where], c=caps[where])
+                raise TopologyError(f"{what}: row {slots[where]}, {self.describe(int(slots[where]))}, {why}")
 
     def demand_box(self, layout: "Layout") -> None:
         layout.expect_lengths(repr(self.handle.name), "link", self.handle.link_lengths)
@@ -196,7 +235,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
         return np.stack(solved(self.handle, parts, positions, velocities, forces), axis=-1)
 
     def bind(self, layout: "Layout") -> Flow | None:
-        if not len(self.handle):
+        if not len(self.handle) and self.handle._capacity_links is None:
             return None
         if self.handle.friction_along is not None:
             return AlongAcrossFlow(self.handle, layout)
@@ -250,7 +289,7 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         self._capacity_links: int | None = None
 
     def _chains_of_links(self, state: "State") -> np.ndarray:
-        return np.repeat(np.arange(self.kind.n_chains), self.kind.links_of(state))
+        return np.repeat(np.arange(self.kind.n_room), self.kind.links_of(state))
 
     def add(  # type: ignore[override]
         self,
@@ -524,7 +563,8 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             return self._room_now()
         if self._capacity_links is None:
             return {"rise": self._rise, **self._room_now()}
-        return {"rise": self._rise, "capacity_links": self._capacity_links}
+        room = {"capacity_links": self._capacity_links, "capacity_filaments": self.kind.n_room}
+        return {"rise": self._rise, **room}
 
     def _arguments_now(self) -> dict[str, Any]:
         d, own = self.directors, self._numbers_now("mass", "friction", "friction_along")
@@ -561,14 +601,14 @@ class GrowingFilaments(Filaments, kind=FilamentsKind):
         return self._capacity_links
 
     def subunits(self, state: "State") -> np.ndarray:
-        """Return how many subunits each filament has in a state, (f,) int."""
+        """Return how many subunits each filament has in a state, (f,) int; f with those that there is room for."""
         own = self.kind.subunits_of_links(state)
-        return np.bincount(self._chains_of_links(state), own, self.kind.n_chains).astype(np.int64)
+        return np.bincount(self._chains_of_links(state), own, self.kind.n_room).astype(np.int64)
 
     def lengths(self, state: "State") -> np.ndarray:
         """Return the length of each filament in a state, (f,) nm: of its links, as constraints hold them."""
         own = self.rise * self.kind.subunits_of_links(state)
-        return np.bincount(self._chains_of_links(state), own, self.kind.n_chains)
+        return np.bincount(self._chains_of_links(state), own, self.kind.n_room)
 
 
 class DirectorsKind(BeadsKind):

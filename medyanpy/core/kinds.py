@@ -174,6 +174,10 @@ class Kind(Guarded):
         rest is checked here. TopologyError naming the first bad row."""
         return given
 
+    def expect_rows(self, what: str, rows: np.ndarray, given: dict[Column, np.ndarray]) -> None:
+        """Refuse rows of columns, as `taken` is given them; the rows of the topology with a bead are (k,) ascending.
+        TopologyError naming the first bad row."""
+
     # Constraints ---------------------------------------------------------------------------------------------
 
     #: True if all that holds its beads is in `constraint_rows`, so that constraints of a user's own can hold them too.
@@ -224,8 +228,9 @@ class Kind(Guarded):
     #: True if nothing joins one bead to another, so that jumps may add and remove single ones.
     comes_and_goes = False
 
-    def degrees_of_freedom_of(self, n: int) -> int:
-        """Return the degrees of freedom of n beads that are there, of kinds that come and go."""
+    def degrees_of_freedom_of(self, n: int, columns: dict[Column, np.ndarray]) -> int:
+        """Return the degrees of freedom of n beads that are there, of kinds that come and go, with what memory holds of
+        all their rows in columns of all beads."""
         return self.degrees_of_freedom_per_bead * n
 
     @property

@@ -296,7 +296,9 @@ class Store:
         """Return the degrees of freedom of the beads of a handle that are there."""
         if not handle.kind.comes_and_goes or self.room is None:
             return handle.degrees_of_freedom
-        return handle.kind.degrees_of_freedom_of(self.living(self.layout.block_of(handle)))
+        block = self.layout.block_of(handle)
+        rows = {c: self.arrays[c.array][block] for c in handle.kind.columns if c.of == BEADS}
+        return handle.kind.degrees_of_freedom_of(self.living(block), rows)
 
     def _momenta(self, column: Column) -> Momenta:
         """Return momenta as (n, width), with the masses that handles give."""
@@ -447,6 +449,8 @@ class Store:
                 own = handle.kind.rows_with_room if of != BEADS else handle.kind.all_rows
                 own = own[there[own]]
             theirs = {c: values[own] for c, values in given.items() if c in handle.kind.columns}
+            if of == BEADS:
+                handle.kind.expect_rows(f"{what}: {handle.name}", cast(np.ndarray, own), theirs)
             if SPECIES in theirs:
                 numbers_of(f"{what}: {handle.name}: species", handle._species, theirs[SPECIES])
             else:

@@ -1,20 +1,21 @@
 """Filaments whose ends take subunits from a pool, and give them back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from medyanpy._kernels.jumps.polymerization import Polymerization as Kernel
-from medyanpy._kernels.jumps.trial import Ask
+from medyanpy._tools.validation import number as plain_number
 from medyanpy._tools.validation import several, whole_number
-from medyanpy.beads import GrowingFilaments
 from medyanpy.core.columns import SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._shapes import ShapeForce
 from medyanpy.forces.filaments import FilamentBending, FixmanPotential, _sincos
-from medyanpy.jumps._base import Given, Jump, argument, declared, number
-from medyanpy.pools import MoleculePool, Species
+from medyanpy.jumps._base import Given, argument, declared
+from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked
+from medyanpy.jumps.ageing import Ageing
+from medyanpy.jumps.rates import GrowthLaw
 
 if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
@@ -27,13 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Polymerization"]
 
-_ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
 # Affinities of two ends, in kT, that are equal but for rounding of what users give.
 _SAME = 1e-9
 
 
 @declared
-class Polymerization(Jump):
+class Polymerization(EndJump):
     r"""Growth and shrinkage of filaments at their ends, by subunits of a pool.
 
     The last link of a filament takes a subunit and gives one back at the rates
@@ -96,22 +96,6 @@ class Polymerization(Jump):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("on", "off")
-    filaments: GrowingFilaments = argument(attribute="Filaments that grow.")
-    species: Species = argument(attribute="What they grow of.")
-    on_rate: float | None = number(
-        "nm³/s", "Of an end that nothing hinders, per concentration: ``mp.units.per_micromolar_second`` is 1660.",
-        default=None, at_least=0.0, kw_only=True,
-    )  # fmt: skip
-    off_rate: float | None = number(
-        "1/s", "Of an end at which nothing pulls.", default=None, at_least=0.0, kw_only=True
-    )
-    dissociation_constant: float | None = number(
-        "1/nm³", "K_D, in place of one of the two rates.", default=None, above=0.0, kw_only=True
-    )
-    end: str = argument(
-        '"plus", "minus" or "both"', "The ends that grow: at the last node, the first, or both.", default="plus",
-        kw_only=True, attribute="The ends that grow.",
-    )  # fmt: skip
     subunits: Given["Sequence[int] | None", tuple[int, int]] = argument(
         "(2,) of int, >= 1, optional", "Fewest and most of the last link: an end waits there, or with "
         "``capacity_links=`` splits or merges. From half of N to below "
@@ -119,21 +103,33 @@ class Polymerization(Jump):
         attribute="Fewest and most subunits of the last link.",
     )  # fmt: skip
 
+    off_rates: Given["Mapping[str, float] | None", dict[str, float]] = argument(
+        "dict of str to float, 1/s, optional", "Beside `jumps.Ageing`: by the state of the outermost subunit, where "
+        "it is not that of `off_rate`.", default=None, kw_only=True,
+        attribute="Rates back by the state of the outermost subunit, where they are not `off_rate`.",
+    )  # fmt: skip
+
+    contact: GrowthLaw | None = argument(
+        "MedyanRatchet or CytosimGrowth, optional", "Rates that read an averaged force in place of the energy.",
+        default=None, kw_only=True, attribute="Rates that read a force; None where they are by the energy.",
+    )  # fmt: skip
+
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        filaments, species, end, wanted = (given[name] for name in ("filaments", "species", "end", "subunits"))
-        if not isinstance(filaments, GrowingFilaments):
-            raise TopologyError(
-                f"{self.name}: filaments must be the handle of filaments with subunits, added with rise=, not "
-                f"{filaments!r}"
-            )
-        if not isinstance(species, Species) or not isinstance(species.pool, MoleculePool):
+        self._contact = given["contact"]
+        if self._contact is not None and not isinstance(self._contact, GrowthLaw):
             raise ParameterError(
-                f'{self.name}: species must be one of a pool, as pool["G-actin"] gives it, not {shown(species)}'
+                f"{self.name}: contact must be MedyanRatchet(...), CytosimGrowth(...), or None for rates by the "
+                f"energy, not {shown(self._contact)}"
             )
-        if not isinstance(end, str) or end not in _ENDS:
-            raise ParameterError(f'{self.name}: end must be "plus", "minus" or "both", not {shown(end)}')
-        self._filaments, self._species, self._end = filaments, species, end
+        by_state = {} if given["off_rates"] is None else given["off_rates"]
+        if not isinstance(by_state, Mapping) or not all(isinstance(name, str) for name in by_state):
+            raise ParameterError(f"{self.name}: off_rates must be a dict of rates by state, not {shown(by_state)}")
+        self._off_rates = {
+            name: plain_number(f"{self.name}: off_rates[{name!r}]", rate, at_least=0.0)
+            for name, rate in by_state.items()
+        }
+        filaments, wanted = self._filaments, given["subunits"]
         longest = int(filaments.kind.subunits.max(initial=1))
         least, most = max(1, longest // 2), longest + max(0, longest // 2 - 1)
         if wanted is not None:
@@ -145,62 +141,37 @@ class Polymerization(Jump):
         self._subunits = least, most
         #: All jumps of its context at the same filaments.
         self._mates: tuple[Polymerization, ...] = ()
-
-    def set(self, **numbers: Any) -> None:
-        # Of a rate and the constant, one replaces the other.
-        if numbers.get("dissociation_constant") is not None and "on_rate" not in numbers:
-            numbers.setdefault("off_rate", None)
-        elif numbers.get("off_rate") is not None and numbers.get("on_rate", self._numbers["on_rate"]) is not None:
-            numbers.setdefault("dissociation_constant", None)
-        super().set(**numbers)
-
-    def _checked(self, **given: Any) -> dict[str, Any]:
-        numbers = super()._checked(**given)
-        if sum(numbers[name] is None for name in ("on_rate", "off_rate", "dissociation_constant")) != 1:
-            raise ParameterError(
-                f"{self.name}: give two of on_rate= (nm³/s), off_rate= (1/s) and dissociation_constant= (1/nm³)"
-            )
-        return numbers
+        self._ageing: Ageing | None = None
 
     def _arguments_now(self) -> dict[str, Any]:
         # Those that follow from the longest link do not follow it when filaments are added or removed.
-        return super()._arguments_now() | {"subunits": list(self._subunits)}
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Rates there, nm³/s, and back, 1/s, also where the dissociation constant is given."""
-        on, off, k_d = (self._numbers[name] for name in ("on_rate", "off_rate", "dissociation_constant"))
-        return (off / k_d if on is None else on), (on * k_d if off is None else off)
-
-    @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._filaments,)
+        return super()._arguments_now() | {"subunits": list(self._subunits), "off_rates": self._off_rates or None}
 
     @property
     def births(self) -> "tuple[Handle, ...]":
         return () if self._filaments._capacity_links is None else (self._filaments,)
 
     @property
-    def pools(self) -> tuple[MoleculePool, ...]:
-        return (self._species.pool,)
+    def most_subunits(self) -> int:
+        own, (least, most) = self._filaments.kind, self._subunits
+        if self._filaments._capacity_links is not None:
+            inner = max(most - least + 1, int(own.subunits.max(initial=1)))
+            return self._filaments._capacity_links * inner + 2 * most
+        return int(np.add.reduceat(own.subunits, own.link_starts[:-1]).max(initial=1)) + 2 * most
 
-    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return nodes (n, 4) of the ends, as the kernel takes them, among those of the handle, and their numbers q."""
-        handle, ends, shares = self._filaments, [], []
+    def _shares(self) -> np.ndarray:
+        """Return the number q of the last joint at each of the ends, (n,)."""
+        handle, shares = self._filaments, []
         w = np.where(handle.kind.fixed_beads, 0.0, 1.0 / handle.mass)
-        for first, behind in zip(handle.starts[:-1].tolist(), handle.starts[1:].tolist(), strict=True):
-            for end in _ENDS[self._end]:
-                last, step = (behind - 1, -1) if end == "plus" else (first, 1)
-                # The first node of the last link, and of the one before.
-                link, inner = (last - 1, last - 2) if end == "plus" else (first, first + 1)
-                alone = behind - first == 2
-                ends.append((last, last + step, link, -1 if alone else inner))
-                shares.append(0.0 if alone else _share(w[first:behind][::-step]))
-        return np.array(ends, np.int32).reshape(-1, 4), np.array(shares, float)
+        for last, before, _, inner in self.end_rows.tolist():
+            i = int(np.searchsorted(handle.starts, last, side="right")) - 1
+            nodes = w[handle.starts[i] : handle.starts[i + 1]]
+            shares.append(0.0 if inner < 0 else _share(nodes[:: 1 if before < last else -1]))
+        return np.array(shares, float)
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
-        handle, (ends, _) = self._filaments, self._ends()
+        handle, ends = self._filaments, self.end_rows
         now = handle.kind.subunits
         number = np.empty(len(handle), int)
         number[handle.links[:, 0]] = np.arange(len(handle.links))
@@ -254,24 +225,19 @@ class Polymerization(Jump):
                 raise ParameterError(f"{self.name}: {force.name} has a rest angle: new links are drawn straight on")
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
-        handle, (ends, shares) = self._filaments, self._ends()
-        rise, (least, most) = cast(float, handle._rise), self._subunits
+        handle, rise, (least, most) = self._filaments, self._filaments.rise, self._subunits
         layout.expect_width(self.name, most * rise, f"{self.name}: a last link has up to")
-        first, pool = layout.slice_of(handle).start, self._species.pool
-        places = np.where(ends < 0, -1, ends + first).astype(np.int32)
-        shares, which = np.unique(shares, return_inverse=True)
+        pool, ends = self._species.pool, self.bind_ends(layout)
+        if handle.kind.slots is None:
+            shares, which = np.unique(self._shares(), return_inverse=True)
+        else:
+            # With the Fixman potential these do not count.
+            shares, which = np.zeros(1), np.zeros(len(ends), np.int64)
         longest = max(most, int(handle.kind.subunits.max(initial=0))) + most
         operation = Kernel(
-            self.name, self.every, places, which.astype(np.int32), shares, longest, rise, least, most,
+            self.name, self.every, ends, which.astype(np.int32), shares, longest, rise, least, most,
             layout.pools[pool], self._species.number, layout.n, layout.momenta_sizes,
         )  # fmt: skip
-        slots = handle.kind.slots
-        if slots is not None:
-            # Which filament, and the step outwards.
-            each = np.repeat(np.arange(handle.kind.n_chains), len(_ENDS[self._end]))
-            steps = np.tile([1 if end == "plus" else -1 for end in _ENDS[self._end]], handle.kind.n_chains)
-            at = np.column_stack([each, np.zeros_like(each), steps]).astype(np.int32)
-            operation.split(layout.room, layout.rank[slots].astype(np.int32), at, most - least + 1)
         self.update(operation, kT)
         return operation
 
@@ -284,27 +250,48 @@ class Polymerization(Jump):
                     f"{self.name}: subunits = {self._subunits}, but {mate.subunits} of {mate.name} at the same "
                     "filaments: links are split and merged by both"
                 )
+        ageing = next(((j, own) for j, own in others if isinstance(j, Ageing) and j.filaments is handle), None)
+        if ageing is None and self._off_rates:
+            raise ParameterError(f"{self.name}: off_rates= are by states of subunits: add a jumps.Ageing of {handle!r}")
+        self._ageing = None if ageing is None else ageing[0]
+        for state in self._off_rates:
+            cast(Ageing, self._ageing).known("off_rates", state)
+        operation.ageing = None if ageing is None else ageing[1]
+        if handle.kind.slots is not None:
+            both = len({end for mate in self._mates for end in _ENDS[mate.end]}) == 2
+            least, most = self._subunits
+            operation.split(most - least + 1, np.log(_ways(least, most)) if both else np.zeros(1))
         self.update(operation, operation.temperature)
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.driven, *self.rates)
+        law = self._contact
+        if law is not None:
+            operation.read_force(kT / self._filaments.rise if law.force is None else law.force, law.average)
+        if self._ageing is not None and operation.ageing is not None:
+            off = [self._off_rates.get(state, self.rates[1]) for state in self._ageing.states]
+            operation.age(np.array([self.rates[1], *off[1:]]))
 
     @property
     def driven(self) -> bool:  # type: ignore[override]
         """True if no concentration is in balance with all ends of the filaments, or a rate has no way back; beside
         other jumps, once a Context has been made."""
+        if any(mate._contact is not None for mate in (self, *self._mates)):
+            return True
+        if any(off != mate.rates[1] for mate in (self, *self._mates) for off in mate._off_rates.values()):
+            return True
         rates = [self.rates, *(mate.rates for mate in self._mates)]
         if any(0.0 in both for both in rates):
             return True
         logs = [np.log(on / off) for on, off in rates]
         return bool(max(logs) - min(logs) > _SAME)
 
+    def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        if not np.isfinite(arrays.get("load", np.zeros(1))).all():
+            raise ParameterError(f"{self.name}: averaged forces must be finite")
+
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
-        # The Fixman potential depends on directions alone.
-        asks = [
-            Ask.NOTHING if isinstance(force, FixmanPotential) else Ask.DIFFERENCE for force in schedule.system.forces
-        ]
-        operation.weights.take(schedule.bound, asks, None, None)
+        operation.weights.take(schedule.bound, asked(schedule), None, None)
         joint, metric = np.zeros(3), True
         for force in schedule.system.forces:
             if isinstance(force, FilamentBending) and force.filaments is self._filaments:
@@ -322,7 +309,8 @@ class Polymerization(Jump):
             # All mates weigh the same subunits, at the same K_D.
             return 0.0
         handle, (on, off) = self._filaments, self.rates
-        ends, shares = (np.concatenate(parts) for parts in zip(*(mate._ends() for mate in self._mates), strict=True))
+        ends = np.concatenate([mate.end_rows for mate in self._mates])
+        shares = np.concatenate([mate._shares() for mate in self._mates])
         # The two ends of a filament of two links have one joint.
         _, own = np.unique(np.where(ends[:, 3] < 0, -1, ends[:, 1]), return_index=True)
         own = own[ends[own, 3] >= 0]
@@ -356,3 +344,14 @@ def _share(w: np.ndarray) -> float:
         pivot = (w[k] + w[k + 1]) - (w[k] ** 2 / pivot if pivot > 0.0 else 0.0)
     together = pivot * (w[-1] + w[-2])
     return float(w[-2] ** 2 / together) if together > 0.0 else 0.0
+
+
+def _ways(least: int, most: int) -> np.ndarray:
+    """Return in how many ways 0 to 2 most subunits can be divided among links, (2 most + 1,): one of the fewest to the
+    most, or at each end one of these, and full ones between. Beyond, there are as many as in the last; 1 for none."""
+    full, n = most - least + 1, np.arange(2 * most + 1)
+    ends = np.arange(least, most + 1)
+    left = n[:, None, None] - ends[:, None] - ends
+    out = ((left >= 0) & (left % full == 0)).sum(axis=(1, 2)) + ((n >= least) & (n <= most))
+    at_least_one: np.ndarray = np.maximum(out, 1).astype(float)
+    return at_least_one

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import STILL, refuses, straight
 from medyanpy._kernels.jumps.polymerization import log_integral_of
 from scipy.special import gammaln
 
@@ -11,8 +11,6 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.testing import JumpCase, check_jump, check_mean
 
 LEAST, MOST = 1, 6
-# A mass of beads that hardly move.
-STILL = 1e18
 
 
 def built(nodes, forces=(), z=1.1, on=5.0, copies=1, mass=1.0, timestep=0.05, seed=1, end="plus", fixed=(),
@@ -32,10 +30,6 @@ def built(nodes, forces=(), z=1.1, on=5.0, copies=1, mass=1.0, timestep=0.05, se
     if hops:
         system.add_jump(mp.jumps.Reactions(pool, []))
     return handle, mp.Simulation(system, mp.BAGOGABIntegrator(timestep, kT=1.0, seed=seed), threads=threads)
-
-
-def straight(*counts):
-    return np.concatenate([[0.0], np.cumsum(counts)])[:, None] * [0.0, 0.0, 1.0]
 
 
 def shares(handle, simulation, link, samples, every=4, first=300, subunits=(LEAST, MOST)):
@@ -115,6 +109,20 @@ def test_the_integral_of_a_joint():
     a = 5.0 / (2.0 * 4.1)
     closed = np.log((1.0 - np.exp(-2.0 * a)) / a)
     assert log_integral_of(5.0, 5.0, 0.0, 2.0, 4.1, 0.0) == pytest.approx(closed, abs=1e-8)
+
+
+@pytest.mark.parametrize(("counts", "fixed", "q"), [((3, 3), [], 0.25), ((3, 3), [0], 0.5), ((3, 3, 3), [], 1.0 / 3.0)])
+def test_rates_divide_by_joints_with_their_metric(counts, fixed, q):
+    """The part of sqrt(det Z) that a joint has is 1 - q cos², with the last pivot of the rest, and 1 beside the Fixman
+    force: of (3, 3, 3) q = 1/(2 · 3/2), since pivots of equal masses are 2, 2 - 1/2, ... from the far end."""
+    bend = lambda f: mp.forces.FilamentBending(f, 6.0)  # noqa: E731
+    for fixman in (False, True):
+        forces = [bend] + [lambda f: mp.forces.FixmanPotential(f, kT=1.0)] * fixman
+        _, simulation = built(straight(*counts), forces, fixed=fixed)
+        operation = simulation.context._schedule.jumping.operations[0]
+        for both in (4, 6, 9):
+            exact = log_integral_of(6.0, 6.0, 0.0, 0.5 * both, 1.0, 0.0 if fixman else q)
+            assert operation.log_joint_of(0, both) == pytest.approx(exact, abs=1e-12)
 
 
 def test_both_ends_of_a_filament_in_a_trap():
@@ -445,7 +453,7 @@ def test_free_filaments_of_any_number_of_links(end, bending):
         state = simulation.context.get_state(positions=True, velocities=True, energy=True)
         n, links = handle.subunits(state), handle.kind.links_of(state)
         found[np.arange(copies), np.minimum(n - first, most - 1)] += 1.0 / samples
-        kinetic.append(state.kinetic_energy / handle.kind.degrees_of_freedom_of(len(state.living(handle))))
+        kinetic.append(state.kinetic_energy / (3 * len(state.living(handle)) - links.sum()))
         # Links are full, of 4, but for the last, of 2 to 5.
         assert (links == 1 + (n - 2) // 4).all()
     weights = z ** np.arange(most)
@@ -524,3 +532,126 @@ def test_a_filament_that_outgrows_its_room():
 )  # fmt: skip
 def test_refusals_of_nodes_that_come_and_go(error, phrase, given):
     refuses((error, ParameterError), phrase, lambda: growing(copies=2, **given))
+
+
+def knocking(law, force, first=600, steps=2400, seed=5, copies=500, on=0.2, off=0.0, timestep=0.02):
+    """Velocity of filaments below beads that a force pushes down: kT = 1, a rise of 1; the contact has 80 kT for a rise
+    squared, like 100 pN/nm for actin."""
+    across = 40.0 * np.arange(copies)[:, None] * [1.0, 0.0, 0.0]
+    topology = mp.Topology()
+    actin = topology.add_filaments(list(across[:, None] + straight(3)), 1e9, 1.0, rise=1.0,
+                                   fixed_nodes=2 * np.arange(copies))  # fmt: skip
+    beads = topology.add_beads(across + [0.0, 0.0, 8.9], 0.1, 0.3)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicTrap(beads, [2000.0, 2000.0, 0.0], across))
+    system.add_force(mp.forces.UniformField(beads, [0.0, 0.0, -force]))
+    system.add_force(mp.forces.SoftSphere(actin, beads, 80.0, 6.0))
+    pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": 1.0}))
+    system.add_jump(mp.jumps.Polymerization(actin, pool["G"], on_rate=on, off_rate=off, subunits=(1, 10000),
+                                            contact=law))  # fmt: skip
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(timestep, kT=1.0, seed=seed), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+    simulation.step(first)
+    start = actin.subunits(simulation.context.get_state(positions=True))
+    simulation.step(steps)
+    grown = actin.subunits(simulation.context.get_state(positions=True)) - start
+    return grown / (steps * timestep)
+
+
+def test_rates_that_read_a_force_need_its_average():
+    """Of a load of 2 kT/δ: averaged, the law has exp(-Fδ/kT), and the force of the moment <exp(-fδ/kT)>."""
+    force, k = 2.0, 80.0
+    free = 0.2
+    # How far the bead is into the contact: p(s) ~ exp(-ks²/2 + ...) beyond 0, exp(-F|s|) before it.
+    s = np.linspace(0.0, 2.0, 200001)
+    inside = np.exp(force * s - 0.5 * k * s**2)
+    weight = np.trapezoid(inside, s) + 1.0 / force
+    moment = (np.trapezoid(inside * np.exp(-k * s), s) + 1.0 / force) / weight
+    assert moment > 4.0 * np.exp(-force)
+    found = knocking(mp.jumps.MedyanRatchet(average=0.0), force)
+    check_mean("force of the moment", found, free * moment, sees=0.015)
+    found = knocking(mp.jumps.MedyanRatchet(average=20.0), force, first=5000, steps=5000)
+    check_mean("averaged", found, free * np.exp(-force), sees=0.01)
+
+
+def test_growth_by_the_force_of_the_moment_is_too_fast_by_this_factor():
+    """The figure of the docs: 3 pN on 100 pN/nm, subunits of 2.7 nm, 300 K."""
+    kT, force, k, rise = 4.141947, 3.0, 100.0, 2.7
+    s = np.linspace(0.0, 3.0, 300001)
+    inside = np.exp((force * s - 0.5 * k * s**2) / kT)
+    weight = np.trapezoid(inside, s) + kT / force
+    moment = (np.trapezoid(inside * np.exp(-k * s * rise / kT), s) + kT / force) / weight
+    assert moment / np.exp(-force * rise / kT) == pytest.approx(5.9, abs=0.05)
+
+
+def test_a_growing_force_of_its_own():
+    """CytosimGrowth: exp(-f/F) of a load that does not fluctuate, both ways; a force that pulls changes nothing."""
+    pull = lambda f: mp.forces.UniformField(f, [0.0, 0.0, -1.5])  # noqa: E731
+    push = lambda f: mp.forces.UniformField(f, [0.0, 0.0, 1.5])  # noqa: E731
+    for force, factor in ((pull, np.exp(-1.5 / 0.9)), (push, 1.0)):
+        for links in (None, 40):
+            # New links go on straight.
+            fixman = [lambda f: mp.forces.FilamentBending(f, 5e4), lambda f: mp.forces.FixmanPotential(f, kT=1.0)]
+            fixman = fixman if links else []
+            topology = mp.Topology()
+            handle = topology.add_filaments([straight(6, 5)] * 300, STILL, 1.0, rise=1.0, capacity_links=links)
+            system = mp.System(topology)
+            for one in (force, *fixman):
+                system.add_force(one(handle))
+            pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": 1.0}))
+            most = (2, 10000) if links is None else (3, 8)
+            system.add_jump(mp.jumps.Polymerization(handle, pool["G"], on_rate=3.0, off_rate=0.3, subunits=most,
+                                                    contact=mp.jumps.CytosimGrowth(0.9, average=0.0)))  # fmt: skip
+            simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.5, kT=1.0, seed=2), threads=1)
+            simulation.report_work = True
+            heard = simulation.context.events()
+            simulation.step(20)
+            n = handle.subunits(simulation.context.get_state(positions=True)) - 11
+            check_mean("velocity", n / 10.0, 3.0 * factor - 0.3, sees=0.3)
+            if links is None:
+                # kT ln(there/back) + dU.
+                for event in heard.heard()[:50]:
+                    up = np.log(10.0 * factor) * (1.0 if event.kind == "on" else -1.0)
+                    assert event.chemical_energy == pytest.approx(up + event.energy, abs=1e-6)
+
+
+def test_averaged_forces_are_state(tmp_path):
+    def made():
+        law = mp.jumps.MedyanRatchet(average=0.5)
+        return built(straight(3, 3), [lambda f: mp.forces.FilamentBending(f, 6.0),
+                                      lambda f: mp.forces.HarmonicTrap(f, 0.5, [0.0, 0.0, 3.0])], copies=20, fixed=[0],
+                     contact=law)  # fmt: skip
+
+    handle, simulation = made()
+    simulation.step(40)
+    simulation.save_checkpoint(tmp_path / "here.npz")
+    simulation.step(40)
+    end = simulation.context.get_state(positions=True)
+    one = mp.Simulation.resume(tmp_path / "here.npz")
+    one.step(40)
+    assert (one.context.get_state(positions=True).positions == end.positions).all()
+    jump = simulation.system["Polymerization"]
+    assert (jump.driven, repr(jump.contact)) == (True, "MedyanRatchet(average=0.5)")
+    refuses(ParameterError, "contact must be MedyanRatchet", built, straight(3), contact="energy")
+    refuses(ParameterError, "average", mp.jumps.MedyanRatchet, average=-1.0)
+    jumping = simulation.context._schedule.jumping
+    arrays = {name: array.copy() for name, array in jumping.operations[0].arrays().items()}
+    arrays["load"][3] = np.inf
+    refuses(ParameterError, "averaged forces must be finite", jump.check_state, jumping.operations[0], arrays)
+    assert handle.subunits(end).min() > 3
+
+
+def test_a_split_divides_by_the_joint_before_it():
+    """Stiff joints: the one before a split gets shorter, by ln(9/8) in z, which counts once for each link."""
+    z, copies = 0.8, 150
+    handle, simulation = growing(bending=40.0, z=z, copies=copies, subunits=(2, 5), counts=(4,), on=60.0,
+                                 capacity_links=36, timestep=0.02)  # fmt: skip
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+    simulation.step(400)
+    found, samples = np.zeros((copies, 2)), 250
+    for _ in range(samples):
+        simulation.step(8)
+        n = handle.subunits(simulation.context.get_state(positions=True))
+        found += (n[:, None] >= [10, 14]) / samples
+    for own, least in zip(found.T, (10, 14), strict=True):
+        check_mean(f"{least} subunits or more", own, z ** (least - 2), sees=0.09)

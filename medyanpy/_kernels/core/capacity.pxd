@@ -36,3 +36,5 @@ cdef class Room(Operation):
     # The bead at a place is gone.
     cdef void put_to_sleep(self, World* world, Py_ssize_t place) noexcept nogil
     cdef void settle(self, World* world, Py_ssize_t place) noexcept nogil
+    # A free bead moves to another row of its handle, where none is, with its id.
+    cdef void move(self, World* world, Py_ssize_t source, Py_ssize_t target) noexcept nogil

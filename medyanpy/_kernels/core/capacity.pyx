@@ -138,3 +138,13 @@ cdef class Room(Operation):
         self.settle(world, place)
         self.living[0] += 1
         mark_moved(world)
+
+    cdef void move(self, World* world, Py_ssize_t source, Py_ssize_t target) noexcept nogil:
+        cdef int c
+        self.alive[target] = 1
+        self.ids[target] = self.ids[source]
+        for c in range(3):
+            world.x[3 * target + c] = world.x[3 * source + c]
+            world.v[3 * target + c] = world.v[3 * source + c]
+        self.settle(world, target)
+        self.put_to_sleep(world, source)

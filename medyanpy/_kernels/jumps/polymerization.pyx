@@ -22,6 +22,12 @@ back to n_full subunits, and a new one comes at the least behind it, in a direct
 The reverse, where the link before has n_full, merges both. Energies are then those of all forces but the new joint's
 and the Fixman force, which is needed; velocities of the filament are drawn again, tangent to its links.
 
+A law that reads a force has exp(-f/F) in place of the energies, on the way there alone: f is the force that pushes an
+end back along its link, by the energies of two places close to it, averaged over a time; see `GrowthLaw`.
+
+Where both ends split and merge, n subunits can be divided among links in g(n) ways: the rates have g(n)/g(n + 1) in
+place of the weight 1 of each, so that free filaments have the weight (C k_on/k_off)^n for all ways together.
+
 Attempts come at bounded rates, each with draws of its own. C is that of the cell of the pool where the end of the
 shorter of the two filaments is, both ways. See docs/theory/growth.md.
 """
@@ -31,12 +37,13 @@ from libc.math cimport INFINITY, NAN, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos2pi, sincos_
 from medyanpy._kernels.core.program cimport NO_ROOM, Operation, World, mark_moved
 from medyanpy._kernels.core.vec3 cimport cross, dot
-from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_maxwell, draw_two, wait
+from medyanpy._kernels.jumps.ageing cimport Ageing
+from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Place
+from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Trial, Weights
 
@@ -44,27 +51,14 @@ cdef enum:
     # Of the integral of a joint, by Gauss' formula of five points in each.
     PANELS = 12
 
+# How far from an end its energy is asked for, in rises.
+cdef double APART = 1e-4
 # Beyond so many kT joints are not integrated.
 cdef double MOST_ENERGY = 30.0
 cdef double PI = 3.141592653589793
 cdef double[5] NODES = [-0.9061798459386640, -0.5384693101056831, 0.0, 0.5384693101056831, 0.9061798459386640]
 cdef double[5] SHARES = [0.2369268850561891, 0.4786286704993665, 0.5688888888888889, 0.4786286704993665,
                          0.2369268850561891]
-
-
-# By place; `link` is that of the node from which the last link leads on, `inner` of the link before it, -1: none.
-cdef struct End:
-    int32_t node
-    int32_t before
-    int32_t link
-    int32_t inner
-
-
-# Where an end is: its filament, the place of its node in the room of that, and the step to the next one outwards.
-cdef struct Place:
-    int32_t filament
-    int32_t at
-    int32_t step
 
 
 # Of all joints, times their mean length, pN nm^2; 0 without bending.
@@ -110,8 +104,8 @@ cdef class Polymerization(JumpOperation):
     ----------
     name, every
         See `JumpOperation`.
-    ends : (n, 4) int32
-        See `End`.
+    ends : FilamentEnds
+        n of them.
     which : (n,) int32
         For each the number of its q,
     shares : (m,) float
@@ -127,17 +121,15 @@ cdef class Polymerization(JumpOperation):
     n, momenta
         See `WorkSpace`.
     """
-    cdef int32_t[:, ::1] ends
+    cdef FilamentEnds ends
     cdef const int32_t[::1] which
-    # Where nodes come and go: places (filaments, width) that they may have in order, where ends are in these, all
-    # velocities of one filament, and what `ends` were made for.
+    # Where nodes come and go: of these the room, and the subunits of full links.
     cdef const int32_t[:, ::1] slots
-    cdef int32_t[:, ::1] at
-    cdef double[:, ::1] room_for
     cdef Room room
     cdef int32_t full
-    cdef long long living
-    cdef long long seen
+    # By the subunits of a filament, the last for all above: logarithms of how many ways there are to divide them among
+    # links, where both ends grow.
+    cdef double[::1] ways
     cdef const double[::1] shares
     # (m, longest + 1) logarithms of z by the subunits of both links, nan where they are not known yet.
     cdef double[:, ::1] known
@@ -147,6 +139,14 @@ cdef class Polymerization(JumpOperation):
     cdef PoolCounts pool
     cdef Py_ssize_t species
     cdef double on, off       # nm^3/s and 1/s
+    # Where subunits have states: these, the rate back of the outermost one by its state, and the highest, else `off`.
+    cdef public Ageing ageing
+    cdef double[::1] off_of
+    cdef double most_off
+    # Of a law that reads a force: F, pN, 0 without one; the time of its average, s; and the average of each end, pN.
+    cdef double force
+    cdef double average
+    cdef double[::1] load
     cdef Joint joint
     cdef bint metric          # whether q counts
     cdef readonly Weights weights
@@ -154,7 +154,7 @@ cdef class Polymerization(JumpOperation):
     cdef int32_t link         # of a change
     cdef int32_t subunits
 
-    def __init__(self, str name, int every, int32_t[:, ::1] ends not None, const int32_t[::1] which not None,
+    def __init__(self, str name, int every, FilamentEnds ends not None, const int32_t[::1] which not None,
                  const double[::1] shares not None, int longest, double rise, int least, int most,
                  PoolCounts pool not None, Py_ssize_t species, Py_ssize_t n, momenta):
         self.describe(name, NAN, False, every)
@@ -162,7 +162,7 @@ cdef class Polymerization(JumpOperation):
         self.which = which
         self.shares = shares
         self.known = np.full((shares.shape[0], longest + 1), NAN)
-        self.n_ends = which.shape[0]
+        self.n_ends = ends.n
         self.rise = rise
         self.least = least
         self.most = most
@@ -170,21 +170,23 @@ cdef class Polymerization(JumpOperation):
         self.species = species
         self.joint = Joint(0.0, 0.0, 0.0)
         self.metric = False
-        self.slots = None
-        self.living = self.seen = -1
+        self.force = self.average = 0.0
+        self.load = np.zeros(ends.n)
+        self.ageing = None
+        self.off_of = np.zeros(1)
+        self.ways = np.zeros(1)
+        self.slots = ends.slots
+        self.room = ends.room
         self.weights = Weights(self, n, momenta)
         self.trial = Trial(1)
         self.trial.change.links = &self.link
         self.trial.change.subunits = &self.subunits
 
-    def split(self, Room room not None, const int32_t[:, ::1] slots not None, int32_t[:, ::1] at not None, int full):
-        """Let nodes come and go: slots (filaments, width) are their places, at (ends, 3) as `Place`, the second 0.
-        A link has `full` subunits where another one begins behind it."""
-        self.room = room
-        self.slots = slots
-        self.at = at
+    def split(self, int full, double[::1] ways not None):
+        """Let nodes come and go: a link has `full` subunits where another one begins behind it. `ways` (m,) are
+        logarithms of the ways to divide 0 to m - 1 subunits among links; one 0 where there is one."""
         self.full = full
-        self.room_for = np.zeros((slots.shape[1], 8))
+        self.ways = ways
 
     def set(self, double kT, bint driven, double on, double off):
         if not kT == self.kT:
@@ -192,7 +194,21 @@ cdef class Polymerization(JumpOperation):
         self.kT = kT
         self.driven = driven
         self.on = on
-        self.off = off
+        self.off = self.most_off = off
+
+    def read_force(self, double force, double average):
+        """Take rates from the force on an end, averaged over a time, and not from energies."""
+        self.force = force
+        self.average = average
+
+    def arrays(self):
+        own = {"load": np.asarray(self.load)} if self.force > 0.0 else {}
+        return {**super().arrays(), **own}
+
+    def age(self, double[::1] off not None):
+        """Subunits have states, and these rates back, (n_states,) 1/s; the first is `off`."""
+        self.off_of = off
+        self.most_off = max(off)
 
     def bend(self, double modulus, double straight, double bent, bint metric):
         """Joints have these numbers, and the metric of constraints counts or not."""
@@ -208,6 +224,10 @@ cdef class Polymerization(JumpOperation):
             total += log_integral(&self.joint, 0.5 * self.rise * both[k], kT, shares[k] if self.metric else 0.0)
         return total
 
+    def log_joint_of(self, Py_ssize_t k, int both):
+        """For tests: the logarithm of z of the last joint of an end, with so many subunits in both links."""
+        return self.log_of(k, both)
+
     @property
     def temperature(self):
         """kT, pN nm."""
@@ -218,51 +238,30 @@ cdef class Polymerization(JumpOperation):
         """Attempts in a second, of all ends."""
         # Counts may have been written to since.
         self.pool.top_written = -1
-        return self.n_ends * (self.on * self.pool.most(self.species, 0) / self.pool.volume + self.off)
-
-    cdef void find_ends(self, World* world) noexcept nogil:
-        """Ends of filaments as they are now."""
-        cdef Place* one
-        cdef const int32_t* slot
-        cdef Py_ssize_t k, width = self.slots.shape[1]
-        cdef Py_ssize_t j
-        cdef int outwards
-        if self.living == self.room.living[0] and self.seen == world.written:
-            return
-        self.living = self.room.living[0]
-        self.seen = world.written
-        for k in range(self.n_ends):
-            one = <Place*> &self.at[k, 0]
-            slot = &self.slots[one.filament, 0]
-            outwards = one.step
-            j = 0 if outwards < 0 else width - 1
-            while not self.room.alive[slot[j]]:
-                j -= outwards
-            one.at = <int32_t> j
-            self.ends[k, 0] = slot[j]
-            self.ends[k, 1] = slot[j - outwards]
-            self.ends[k, 2] = slot[j - outwards] if outwards > 0 else slot[j]
-            self.ends[k, 3] = -1
-            j -= 2 * outwards
-            if 0 <= j < width and self.room.alive[slot[j]]:
-                self.ends[k, 3] = slot[j] if outwards > 0 else slot[j - 1]
+        return self.n_ends * (self.on * self.pool.most(self.species, 0) / self.pool.volume + self.most_off)
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double u[2]
         cdef double on, each, t = 0.0
         cdef bint inside = False
         cdef int failed, fault = 0
+        if self.force > 0.0:
+            inside = True
+            fault = self.weights.enter(world)
+            if fault == 0:
+                fault = self.measure(world, h)
         while fault == 0:
             on = self.on * self.pool.most(self.species, world.written) / self.pool.volume
-            each = on + self.off
+            each = on + self.most_off
             if not wait(draws, each * self.n_ends, h, &t, u):
                 break
             if not inside:
                 inside = True
                 fault = self.weights.enter(world)
             if fault == 0:
-                if self.slots is not None:
-                    self.find_ends(world)
+                self.ends.find(world)
+                if self.ageing is not None:
+                    self.ageing.of.follow(world)
                 self.counts[0] += 1
                 fault = self.attempt(world, t, u[1] * self.n_ends, on / each, draws)
         if inside:
@@ -270,19 +269,56 @@ cdef class Polymerization(JumpOperation):
             fault = failed if fault == 0 else fault
         return fault
 
+    cdef int measure(self, World* world, double h) noexcept nogil:
+        """Average the forces that push ends back."""
+        cdef const End* end
+        cdef const double* x
+        cdef double d[3]
+        cdef double energy, step = APART * self.rise, length, force
+        cdef double share = 1.0 - exp_(-h / self.average) if self.average > 0.0 else 1.0
+        cdef Py_ssize_t k
+        cdef int c, way, fault = 0
+        self.ends.find(world)
+        for k in range(self.n_ends):
+            end = self.ends.end(k)
+            if end.node < 0:
+                self.load[k] = 0.0
+                continue
+            x = world.x + 3 * <Py_ssize_t> end.node
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> end.before, x, d)
+            length = sqrt(dot(d, d))
+            force = 0.0
+            for way in range(-1, 2, 2):
+                self.trial.begin(1)
+                self.trial.change.n_links = 0
+                self.trial.places[0] = end.node
+                for c in range(3):
+                    self.trial.x[0, c] = x[c] + way * step * d[c] / length
+                fault = self.weights.gain(world, &self.trial.change, &energy)
+                if fault != 0:
+                    return fault
+                force += way * energy / (2.0 * step)
+            if force - force == 0.0:
+                self.load[k] += share * (force - self.load[k])
+        return 0
+
     cdef int attempt(self, World* world, double t, double which, double share, Draws* draws) noexcept nogil:
         """Try the end of this number: its fraction is below `share` where a subunit is to come."""
         cdef Py_ssize_t k = min(<Py_ssize_t> which, self.n_ends - 1)
-        cdef const End* end = <const End*> &self.ends[k, 0]
+        cdef const End* end = self.ends.end(k)
         cdef bint grows = which - k < share
-        cdef int32_t now = world.subunits[end.link]
-        cdef int32_t then = now + 1 if grows else now - 1
-        cdef const double* x = world.x + 3 * <Py_ssize_t> end.node
+        cdef int32_t now, then
+        cdef const double* x
         cdef double d[3]
         cdef double u[2]
         cdef double most = 1.0, excess, energy = 0.0
         cdef Py_ssize_t cell
         cdef int c, fault
+        if end.node < 0 or self.ends.caps[end.node] != 0:
+            return 0
+        now = world.subunits[end.link]
+        then = now + 1 if grows else now - 1
+        x = world.x + 3 * <Py_ssize_t> end.node
         if then < self.least or then > self.most:
             if self.slots is None or (not grows and (end.inner < 0 or world.subunits[end.inner] != self.full)):
                 return 0
@@ -295,6 +331,8 @@ cdef class Polymerization(JumpOperation):
         cell = self.pool.cell_of(x if grows else &self.trial.x[0, 0])
         if grows:
             most = self.pool.amount(cell, self.species) / self.pool.most(self.species, world.written)
+        elif self.ageing is not None:
+            most = self.share_off(k)
         draw_two(draws, u)
         if not u[0] < most:
             return 0
@@ -307,26 +345,63 @@ cdef class Polymerization(JumpOperation):
         excess = energy / self.kT
         if end.inner >= 0:
             excess += self.log_joint(world, end, k, then) - self.log_joint(world, end, k, now)
+        excess += self.log_ways(world, k, then - now)
+        if self.force > 0.0:
+            excess = self.hindrance(k, grows)
         if excess > 0.0 and not u[0] < most * exp_(-excess):
             return 0
         fault = self.weights.make(world, &self.trial.change)
         if fault != 0:
             return fault
-        return self.book(world, t, grows, cell, end.node, energy, 0.0)
+        return self.book(world, t, k, grows, cell, end.node, energy, 0.0)
 
-    cdef int book(self, World* world, double t, bint grows, Py_ssize_t cell, Py_ssize_t node, double energy,
-                  double kinetic) noexcept nogil:
+    cdef double log_ways(self, World* world, Py_ssize_t k, int change) noexcept nogil:
+        """By how much the logarithm of the ways to divide the subunits of a filament among links grows."""
+        cdef const int32_t* slot
+        cdef Py_ssize_t i, n = 0, most = self.ways.shape[0] - 1
+        if most == 0:
+            return 0.0
+        slot = &self.slots[self.ends.place(k).filament, 0]
+        for i in range(self.slots.shape[1]):
+            n += max(0, world.subunits[slot[i]])
+        return self.ways[min(n + change, most)] - self.ways[min(n, most)]
+
+    cdef double hindrance(self, Py_ssize_t k, bint grows) noexcept nogil:
+        """By a law that reads a force: minus the logarithm of the factor of a rate."""
+        return max(0.0, self.load[k]) / self.force if grows else 0.0
+
+    cdef double share_off(self, Py_ssize_t k) noexcept nogil:
+        """The share of the highest rate back that the outermost subunit of an end has."""
+        cdef const Place* one = self.ends.place(k)
+        return self.off_of[self.ageing.of.at_end(one.filament, one.step > 0)] / self.most_off
+
+    cdef int book(self, World* world, double t, Py_ssize_t k, bint grows, Py_ssize_t cell, Py_ssize_t node,
+                  double energy, double kinetic) noexcept nogil:
         """A subunit has come or gone."""
+        cdef const Place* one = self.ends.place(k)
         cdef double chemical = 0.0
+        cdef bint aged = False
+        if self.ageing is not None:
+            if grows:
+                self.ageing.of.come(one.filament, one.step > 0)
+            else:
+                aged = self.ageing.of.at_end(one.filament, one.step > 0) != 0
+                self.ageing.of.go(one.filament, one.step > 0)
         if not grows:
             self.pool.put(cell, self.species, 1)
         if self.driven:
             chemical = INFINITY
-            if self.on > 0.0 and self.off > 0.0:
+            # Subunits come in the first state only.
+            if self.on > 0.0 and self.off > 0.0 and not aged:
                 # Of the concentration with the subunit in the pool, whichever way it goes.
                 chemical = self.kT * log_(
                     self.on * self.pool.amount(cell, self.species) / (self.off * self.pool.volume))
+                if self.force > 0.0:
+                    # Rates do not know what is gained, so that it drives.
+                    chemical -= self.kT * self.hindrance(k, True)
                 chemical = chemical if grows else -chemical
+                if self.force > 0.0:
+                    chemical += energy
         if grows:
             self.pool.take(cell, self.species, 1)
         return self.happened(world, t, 0 if grows else 1, world.bead[node], -1, energy + kinetic, kinetic, chemical)
@@ -346,32 +421,12 @@ cdef class Polymerization(JumpOperation):
                 self.known[which, both] = found
         return found
 
-    cdef int energies(self, World* world, double* every, double* counted) noexcept nogil:
-        """The energy of all forces, and of those but the Fixman force."""
-        cdef double energy
-        cdef Py_ssize_t k
-        cdef int wanted = world.want_energy
-        cdef int fault = place(world)
-        world.want_energy = 1
-        every[0] = counted[0] = 0.0
-        for k in range(self.weights.n_forces):
-            energy = 0.0
-            if fault == 0:
-                fault = (<Operation> self.weights.items[k]).whole(world, &energy)
-                if fault != 0 and world.fault.operation == NULL:
-                    world.fault.operation = self.weights.items[k]
-            every[0] += energy
-            # Nobody asks that force about a subunit.
-            counted[0] += energy if self.weights.asks[k] != 0 else 0.0
-        world.want_energy = wanted
-        return fault
-
     cdef int change_chain(self, World* world, double t, Py_ssize_t k, bint splits, Draws* draws) noexcept nogil:
         """Split the last link, or merge the last two.
 
         The node `stays` moves along its link from `far`; beyond it `other` comes or goes.
         """
-        cdef const Place* one = <const Place*> &self.at[k, 0]
+        cdef const Place* one = self.ends.place(k)
         cdef const int32_t* slot = &self.slots[one.filament, 0]
         cdef Py_ssize_t at = one.at if splits else one.at - one.step
         cdef Py_ssize_t width = self.slots.shape[1], beyond = at - 2 * one.step
@@ -386,14 +441,17 @@ cdef class Polymerization(JumpOperation):
         cdef double still[3]
         cdef double v[3]
         cdef double most = 1.0, length, cosine = 1.0, excess, kinetic, every = 0.0, counted = 0.0, chance
-        cdef double every_before = 0.0, counted_before = 0.0
+        cdef double every_before = 0.0, counted_before = 0.0, ways
         cdef double bending = self.joint.modulus / (0.5 * self.rise * (self.full + self.least))
         cdef double* there = world.x + 3 * stays
         cdef int64_t kept = -1
         cdef int c, fault
         if splits and not 0 <= at + one.step < width:
-            world.fault.bead = stays
-            return NO_ROOM
+            if not self.ends.shift(world, one.filament, one.step):
+                world.fault.bead = stays
+                return NO_ROOM
+            self.ends.find(world)
+            return self.change_chain(world, t, k, splits, draws)
         other = slot[at + one.step]
         # A link is counted at the node from which it leads on.
         link, outer = (far, stays) if one.step > 0 else (stays, other)
@@ -405,14 +463,17 @@ cdef class Polymerization(JumpOperation):
         cell = self.pool.cell_of(&before[0] if splits else &x[0])
         if splits:
             most = self.pool.amount(cell, self.species) / self.pool.most(self.species, world.written)
+        elif self.ageing is not None:
+            most = self.share_off(k)
         draw_two(draws, u)
         chance = u[0]
         if not chance < most:
             return 0
-        fault = self.energies(world, &every_before, &counted_before)
+        fault = self.weights.whole(world, &every_before, &counted_before)
         if fault != 0:
             return fault
-        kinetic = -self.kinetic_of(world, slot)
+        ways = self.log_ways(world, k, 1 if splits else -1)
+        kinetic = -self.ends.kinetic(world, one.filament)
         length = sqrt(dot(d, d))
         for c in range(3):
             d[c] /= length
@@ -423,7 +484,7 @@ cdef class Polymerization(JumpOperation):
             fault = self.room.wake(world, other, out, still)
             if fault != 0:
                 return fault
-            world.subunits[other] = 0
+            world.subunits[other] = self.ends.caps[other] = 0
             world.subunits[outer] = self.least
         else:
             displacement(&world.box, before, world.x + 3 * other, out)
@@ -437,19 +498,21 @@ cdef class Polymerization(JumpOperation):
         for c in range(3):
             there[c] = x[c]
         mark_moved(world)
-        fault = self.energies(world, &every, &counted)
+        fault = self.weights.whole(world, &every, &counted)
         if fault != 0:
             return fault
         # Without the joint that comes or goes: its directions are drawn by its energy.
-        excess = (counted - counted_before) / self.kT
+        excess = (counted - counted_before) / self.kT + ways
         excess += (-1.0 if splits else 1.0) * bending * (1.0 - cosine) / self.kT
         if 0 <= beyond < width and self.room.alive[slot[beyond]]:
             beyond = world.subunits[slot[beyond] if one.step > 0 else far]
             excess += self.log_of(k, <int32_t> (beyond + then)) - self.log_of(k, <int32_t> (beyond + now))
+        if self.force > 0.0:
+            excess = self.hindrance(k, splits)
         if every - every == 0.0 and (excess <= 0.0 or chance < most * exp_(-excess)):
-            self.draw_velocities(world, slot, draws)
-            kinetic += self.kinetic_of(world, slot)
-            return self.book(world, t, splits, cell, stays, every - every_before, kinetic)
+            self.ends.draw_velocities(world, one.filament, self.kT, draws)
+            kinetic += self.ends.kinetic(world, one.filament)
+            return self.book(world, t, k, splits, cell, stays, every - every_before, kinetic)
         world.subunits[link] = now
         for c in range(3):
             there[c] = before[c]
@@ -493,49 +556,3 @@ cdef class Polymerization(JumpOperation):
         sincos2pi(u[1], &sine, &s)
         for i in range(3):
             out[i] = cosine[0] * d[i] + length * (s * axis[i] + sine * across[i])
-
-    cdef double kinetic_of(self, World* world, const int32_t* slot) noexcept nogil:
-        """The kinetic energy of a filament."""
-        cdef double total = 0.0
-        cdef Py_ssize_t i
-        for i in range(self.slots.shape[1]):
-            if self.room.alive[slot[i]]:
-                total += 0.5 * world.mass[slot[i]] * dot(world.v + 3 * slot[i], world.v + 3 * slot[i])
-        return total
-
-    cdef void draw_velocities(self, World* world, const int32_t* slot, Draws* draws) noexcept nogil:
-        """Maxwell's distribution, on what is tangent to the links of a filament."""
-        cdef double root, off
-        cdef double* row
-        cdef Py_ssize_t i, first = 0, last = self.slots.shape[1] - 1
-        cdef int c
-        while not self.room.alive[slot[first]]:
-            first += 1
-        while not self.room.alive[slot[last]]:
-            last -= 1
-        for i in range(first, last + 1):
-            draw_maxwell(draws, self.kT * world.inverse_mass[slot[i]], world.v + 3 * slot[i])
-        # J M^-1 J^T is tridiagonal: rows have the direction of a link, the pivot, what is left, and what is beside.
-        for i in range(first, last):
-            row = &self.room_for[i, 0]
-            displacement(&world.box, world.x + 3 * slot[i], world.x + 3 * slot[i + 1], row)
-            root = 1.0 / sqrt(dot(row, row))
-            row[4] = 0.0
-            for c in range(3):
-                row[c] *= root
-                row[4] += row[c] * (world.v[3 * slot[i + 1] + c] - world.v[3 * slot[i] + c])
-            row[3] = world.inverse_mass[slot[i]] + world.inverse_mass[slot[i + 1]]
-            row[5] = 0.0
-            if i > first:
-                row[5] = -world.inverse_mass[slot[i]] * dot(row, &self.room_for[i - 1, 0])
-                off = row[5] / self.room_for[i - 1, 3]
-                row[3] -= off * row[5]
-                row[4] -= off * self.room_for[i - 1, 4]
-        for i in range(last - 1, first - 1, -1):
-            row = &self.room_for[i, 0]
-            if i < last - 1:
-                row[4] -= self.room_for[i + 1, 5] * self.room_for[i + 1, 4]
-            row[4] /= row[3]
-            for c in range(3):
-                world.v[3 * slot[i + 1] + c] -= world.inverse_mass[slot[i + 1]] * row[4] * row[c]
-                world.v[3 * slot[i] + c] += world.inverse_mass[slot[i]] * row[4] * row[c]

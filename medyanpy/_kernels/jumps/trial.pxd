@@ -32,6 +32,8 @@ cdef class Weights:
     cdef void fetch(self, World* world, const Quad* quad) noexcept nogil
     # Make the change that was asked about last.
     cdef int make(self, World* world, Change* change) noexcept nogil
+    # The energy of all forces, and of those that it asks about changes, as things are.
+    cdef int whole(self, World* world, double* every, double* asked) noexcept nogil
     cdef int ask_rebound(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept
     cdef void keep_fresh(self) noexcept
     cdef int give_back(self, World* world) noexcept

@@ -142,6 +142,24 @@ cdef class Weights:
                 self.keep_fresh()
         return 0
 
+    cdef int whole(self, World* world, double* every, double* asked) noexcept nogil:
+        cdef double energy
+        cdef Py_ssize_t k
+        cdef int wanted = world.want_energy
+        cdef int fault = place(world)
+        world.want_energy = 1
+        every[0] = asked[0] = 0.0
+        for k in range(self.n_forces):
+            energy = 0.0
+            if fault == 0:
+                fault = (<Operation> self.items[k]).whole(world, &energy)
+                if fault != 0 and world.fault.operation == NULL:
+                    world.fault.operation = self.items[k]
+            every[0] += energy
+            asked[0] += energy if self.asks[k] != NOTHING else 0.0
+        world.want_energy = wanted
+        return fault
+
     cdef int ask_rebound(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept:
         """The whole energy before, and that of the force bound again after."""
         cdef Operation now = self.forces[k]

@@ -1,0 +1,164 @@
+"""Ends of the filaments of one handle, for the jumps that act on them.
+
+Where nodes come and go, ends are looked for once beads have been created or removed, or arrays written to from outside.
+"""
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.core.box cimport displacement
+from medyanpy._kernels.core.capacity cimport Room
+from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.vec3 cimport dot
+from medyanpy._kernels.jumps.jump cimport Draws, draw_maxwell
+
+
+cdef class FilamentEnds:
+    """Ends of filaments, in any order.
+
+    Parameters
+    ----------
+    rows : (n, 4) int32
+        See `End`; where nodes come and go they are found.
+    caps : (beads,) int32
+        By place, the state: which ends are capped.
+    at : (n, 3) int32
+        `Place` of each end; the second is found where nodes come and go, and not used elsewhere.
+    room : Room, optional
+        Where nodes come and go,
+    slots : (filaments, width) int32
+        with the places that those of each filament may have, in order.
+    """
+
+    def __init__(self, int32_t[:, ::1] rows not None, int32_t[::1] caps not None,
+                 int32_t[:, ::1] at not None, Room room=None, const int32_t[:, ::1] slots=None):
+        self.rows = rows
+        self.n = rows.shape[0]
+        self.caps = caps
+        self.room = room
+        self.slots = slots
+        self.at = at
+        if slots is not None:
+            self.room_for = np.zeros((slots.shape[1], 8))
+        self.living = self.seen = -1
+
+    def __len__(self):
+        return self.n
+
+    cdef const End* end(self, Py_ssize_t k) noexcept nogil:
+        return <const End*> &self.rows[k, 0]
+
+    cdef const Place* place(self, Py_ssize_t k) noexcept nogil:
+        return <const Place*> &self.at[k, 0]
+
+    cdef void find(self, World* world) noexcept nogil:
+        cdef Place* one
+        cdef End* end
+        cdef const int32_t* slot
+        cdef Py_ssize_t j, k, width
+        cdef int outwards
+        if self.slots is None or (self.living == self.room.living[0] and self.seen == world.written):
+            return
+        self.living = self.room.living[0]
+        self.seen = world.written
+        width = self.slots.shape[1]
+        for k in range(self.n):
+            one = <Place*> &self.at[k, 0]
+            end = <End*> &self.rows[k, 0]
+            slot = &self.slots[one.filament, 0]
+            outwards = one.step
+            j = one.at
+            if not self.room.alive[slot[j]] or (0 <= j + outwards < width and self.room.alive[slot[j + outwards]]):
+                # It is not where it was.
+                j = 0 if outwards < 0 else width - 1
+                while 0 <= j < width and not self.room.alive[slot[j]]:
+                    j -= outwards
+            end[0] = End(-1, -1, -1, -1)
+            if not 0 <= j < width:
+                continue
+            one.at = <int32_t> j
+            end.node = slot[j]
+            end.before = slot[j - outwards]
+            end.link = end.before if outwards > 0 else end.node
+            j -= 2 * outwards
+            if 0 <= j < width and self.room.alive[slot[j]]:
+                end.inner = slot[j] if outwards > 0 else slot[j - 1]
+
+    cdef Py_ssize_t free_filament(self) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            if self.rows[i, 0] < 0:
+                return self.at[i, 0]
+        return -1
+
+    cdef bint shift(self, World* world, Py_ssize_t filament, int step) noexcept nogil:
+        cdef const int32_t* slot = &self.slots[filament, 0]
+        cdef Py_ssize_t width = self.slots.shape[1], first = 0, last = width - 1, by, i, k
+        while first < width and not self.room.alive[slot[first]]:
+            first += 1
+        while last > first and not self.room.alive[slot[last]]:
+            last -= 1
+        # Half of what is free, so that it is seldom.
+        by = (first + 1) // 2 if step > 0 else (width - last) // 2
+        if first > last or by == 0:
+            return False
+        for i in range(last + 1 - first):
+            # The foremost goes first.
+            k = first + i if step > 0 else last - i
+            self.move(world, slot[k], slot[k - step * by])
+        return True
+
+    cdef void move(self, World* world, int32_t source, int32_t target) noexcept nogil:
+        self.room.move(world, source, target)
+        world.subunits[target] = world.subunits[source]
+        self.caps[target] = self.caps[source]
+        world.subunits[source] = self.caps[source] = 0
+
+    cdef double kinetic(self, World* world, Py_ssize_t filament) noexcept nogil:
+        """The kinetic energy of a filament."""
+        cdef const int32_t* slot = &self.slots[filament, 0]
+        cdef double total = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.slots.shape[1]):
+            if self.room.alive[slot[i]]:
+                total += 0.5 * world.mass[slot[i]] * dot(world.v + 3 * slot[i], world.v + 3 * slot[i])
+        return total
+
+    cdef void draw_velocities(self, World* world, Py_ssize_t filament, double kT, Draws* draws) noexcept nogil:
+        """Maxwell's distribution, on what is tangent to the links of a filament."""
+        cdef const int32_t* slot = &self.slots[filament, 0]
+        cdef double root, off
+        cdef double* row
+        cdef Py_ssize_t i, first = 0, last = self.slots.shape[1] - 1
+        cdef int c
+        while not self.room.alive[slot[first]]:
+            first += 1
+        while not self.room.alive[slot[last]]:
+            last -= 1
+        for i in range(first, last + 1):
+            draw_maxwell(draws, kT * world.inverse_mass[slot[i]], world.v + 3 * slot[i])
+        # J M^-1 J^T is tridiagonal: rows have the direction of a link, the pivot, what is left, and what is beside.
+        for i in range(first, last):
+            row = &self.room_for[i, 0]
+            displacement(&world.box, world.x + 3 * slot[i], world.x + 3 * slot[i + 1], row)
+            root = 1.0 / sqrt(dot(row, row))
+            row[4] = 0.0
+            for c in range(3):
+                row[c] *= root
+                row[4] += row[c] * (world.v[3 * slot[i + 1] + c] - world.v[3 * slot[i] + c])
+            row[3] = world.inverse_mass[slot[i]] + world.inverse_mass[slot[i + 1]]
+            row[5] = 0.0
+            if i > first:
+                row[5] = -world.inverse_mass[slot[i]] * dot(row, &self.room_for[i - 1, 0])
+                off = row[5] / self.room_for[i - 1, 3]
+                row[3] -= off * row[5]
+                row[4] -= off * self.room_for[i - 1, 4]
+        for i in range(last - 1, first - 1, -1):
+            row = &self.room_for[i, 0]
+            if i < last - 1:
+                row[4] -= self.room_for[i + 1, 5] * self.room_for[i + 1, 4]
+            row[4] /= row[3]
+            for c in range(3):
+                world.v[3 * slot[i + 1] + c] -= world.inverse_mass[slot[i + 1]] * row[4] * row[c]
+                world.v[3 * slot[i] + c] += world.inverse_mass[slot[i]] * row[4] * row[c]

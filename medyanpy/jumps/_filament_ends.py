@@ -1,0 +1,152 @@
+"""Base class of jumps in which ends of filaments take something from a pool, and give it back."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.jumps.filament_ends import FilamentEnds
+from medyanpy._kernels.jumps.trial import Ask
+from medyanpy.beads import GrowingFilaments
+from medyanpy.core.columns import CAPS
+from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.forces.filaments import FixmanPotential
+from medyanpy.jumps._base import Jump, argument, declared, number
+from medyanpy.pools import MoleculePool, Species
+
+if TYPE_CHECKING:
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
+    from medyanpy.engine.schedule import Schedule
+
+__all__ = ["EndJump", "asked", "bound_ends", "growing", "with_room"]
+
+_ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
+
+
+def growing(what: str, filaments: Any) -> GrowingFilaments:
+    """Return the handle of filaments with subunits; TopologyError for others."""
+    if not isinstance(filaments, GrowingFilaments):
+        raise TopologyError(
+            f"{what}: filaments must be the handle of filaments with subunits, added with rise=, not {filaments!r}"
+        )
+    return filaments
+
+
+@declared
+class EndJump(Jump):
+    """Base of jumps between ends of filaments and a pool, at two rates of which a constant may give one."""
+
+    filaments: GrowingFilaments = argument(attribute="Filaments whose ends take part.")
+    species: Species = argument(attribute="What their ends take from a pool.")
+    on_rate: float | None = number(
+        "nm³/s", "Of an end that nothing hinders, per concentration: ``mp.units.per_micromolar_second`` is 1660.",
+        default=None, at_least=0.0, kw_only=True,
+    )  # fmt: skip
+    off_rate: float | None = number(
+        "1/s", "Of an end at which nothing pulls.", default=None, at_least=0.0, kw_only=True
+    )
+    dissociation_constant: float | None = number(
+        "1/nm³", "K_D, in place of one of the two rates.", default=None, above=0.0, kw_only=True
+    )
+    end: str = argument(
+        '"plus", "minus" or "both"', "The ends that take part: at the last node, the first, or both.", default="plus",
+        kw_only=True, attribute="The ends that take part.",
+    )  # fmt: skip
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        filaments, species, end = (given[name] for name in ("filaments", "species", "end"))
+        self._filaments = growing(self.name, filaments)
+        if not isinstance(species, Species) or not isinstance(species.pool, MoleculePool):
+            raise ParameterError(
+                f'{self.name}: species must be one of a pool, as pool["G-actin"] gives it, not {shown(species)}'
+            )
+        if not isinstance(end, str) or end not in _ENDS:
+            raise ParameterError(f'{self.name}: end must be "plus", "minus" or "both", not {shown(end)}')
+        self._species, self._end = species, end
+
+    def set(self, **numbers: Any) -> None:
+        # Of a rate and the constant, one replaces the other.
+        if numbers.get("dissociation_constant") is not None and "on_rate" not in numbers:
+            numbers.setdefault("off_rate", None)
+        elif numbers.get("off_rate") is not None and numbers.get("on_rate", self._numbers["on_rate"]) is not None:
+            numbers.setdefault("dissociation_constant", None)
+        super().set(**numbers)
+
+    def _checked(self, **given: Any) -> dict[str, Any]:
+        numbers = super()._checked(**given)
+        if sum(numbers[name] is None for name in ("on_rate", "off_rate", "dissociation_constant")) != 1:
+            raise ParameterError(
+                f"{self.name}: give two of on_rate= (nm³/s), off_rate= (1/s) and dissociation_constant= (1/nm³)"
+            )
+        return numbers
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Rates there, nm³/s, and back, 1/s, also where the dissociation constant is given."""
+        on, off, k_d = (self._numbers[name] for name in ("on_rate", "off_rate", "dissociation_constant"))
+        return (off / k_d if on is None else on), (on * k_d if off is None else off)
+
+    @property
+    def handles(self) -> "tuple[Handle, ...]":
+        return (self._filaments,)
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return (self._species.pool,)
+
+    @property
+    def most_subunits(self) -> int:
+        """Most subunits of a filament that it may lead to, for those who keep something of each; 0: it adds none."""
+        return 0
+
+    @property
+    def end_rows(self) -> np.ndarray:
+        """Nodes (n, 4) of the ends at the start, as the kernel takes them, among those of the handle; -1 of none."""
+        return _rows(self._filaments, self._end)
+
+    def bind_ends(self, layout: "Layout") -> FilamentEnds:
+        """Return these ends on the arrays of one Context."""
+        return bound_ends(self._filaments, self._end, layout)
+
+
+def _rows(filaments: GrowingFilaments, which: str) -> np.ndarray:
+    ends, starts = [], filaments.starts
+    for first, behind in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        for end in _ENDS[which]:
+            last, step = (behind - 1, -1) if end == "plus" else (first, 1)
+            # The first node of the last link, and of the one before.
+            link, inner = (last - 1, last - 2) if end == "plus" else (first, first + 1)
+            ends.append((last, last + step, link, -1 if behind - first == 2 else inner))
+    return np.array(ends, np.int32).reshape(-1, 4)
+
+
+def bound_ends(filaments: GrowingFilaments, which: str, layout: "Layout") -> FilamentEnds:
+    """Return ends of all filaments that there is room for, on the arrays of one Context."""
+    caps, slots = layout.arrays[CAPS.array], filaments.kind.slots
+    n = filaments.kind.n_room
+    # Which filament, and the step outwards.
+    each = np.repeat(np.arange(n), len(_ENDS[which]))
+    steps = np.tile([1 if end == "plus" else -1 for end in _ENDS[which]], n)
+    at = np.column_stack([each, np.zeros_like(each), steps]).astype(np.int32)
+    if slots is None:
+        rows = _rows(filaments, which)
+        places = np.where(rows < 0, -1, rows + layout.slice_of(filaments).start).astype(np.int32)
+        return FilamentEnds(places, caps, at)
+    found = np.full((len(at), 4), -1, np.int32)
+    return FilamentEnds(found, caps, at, layout.room, layout.rank[slots].astype(np.int32))
+
+
+def asked(schedule: "Schedule") -> list[Ask]:
+    """Return what jumps on filaments ask each force: the Fixman potential depends on directions alone."""
+    return [Ask.NOTHING if isinstance(force, FixmanPotential) else Ask.DIFFERENCE for force in schedule.system.forces]
+
+
+def with_room(what: str, filaments: Any) -> GrowingFilaments:
+    """Return the handle of filaments of which nodes come and go; TopologyError for others."""
+    handle = growing(what, filaments)
+    if handle.capacity_links is None:
+        raise TopologyError(
+            f"{what}: filaments must come and go: add {handle.name!r} with capacity_links= and capacity_filaments="
+        )
+    return handle

@@ -1,0 +1,110 @@
+"""Filaments that are cut in two."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from medyanpy._kernels.jumps.severing import Severing as Kernel
+from medyanpy.beads import GrowingFilaments
+from medyanpy.errors import ParameterError
+from medyanpy.jumps._base import Jump, argument, declared, number
+from medyanpy.jumps._filament_ends import asked, bound_ends, with_room
+from medyanpy.jumps.ageing import Ageing
+from medyanpy.jumps.polymerization import Polymerization
+
+if TYPE_CHECKING:
+    from medyanpy.core.handles import Handle
+    from medyanpy.core.layout import Layout
+    from medyanpy.engine.schedule import Schedule
+
+__all__ = ["Severing"]
+
+
+@declared
+class Severing(Jump):
+    """Cuts of filaments in two, at a rate for each subunit, or for each in one state of `jumps.Ageing`.
+
+    A filament parts at the node that is nearest to the subunit and not an end. The part behind it, towards the plus
+    end, becomes a filament of its own, with its ids, caps and the states of its subunits. No subunit is lost.
+
+    Parameters
+    ----------
+    filaments : GrowingFilaments
+        Added with ``rise=``, ``capacity_links=`` and ``capacity_filaments=``.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of filaments with subunits and room for others.
+    ParameterError
+        A number outside its domain. A state that no `jumps.Ageing` of these filaments has.
+
+    Notes
+    -----
+    Filaments of one link are not cut, and fragments have whole links. Where they part, a node is created half a rise
+    beside the present one. Velocities of both fragments are drawn from Maxwell's distribution. It is driven, since
+    nothing joins filaments again: ``chemical_energy`` is inf, and changes of the energy are chemical work.
+
+    A run ends with an error where there is no room for another filament.
+
+    References
+    ----------
+    E. M. De La Cruz, Biophys. Rev. 1, 51 (2009): cofilin cuts aged actin.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> nodes = [[[0.0, 0, 0], [27.0, 0, 0], [54.0, 0, 0]]]
+    >>> room = {"rise": 2.7, "capacity_links": 8, "capacity_filaments": 4}
+    >>> actin = topology.add_filaments(nodes, 4e-12, 1e-6, **room)
+    >>> system = mp.System(topology)
+    >>> cuts = system.add_jump(mp.jumps.Severing(actin, rate_per_subunit=2e-3))
+    >>> context = mp.Context(system, mp.BAGOGABIntegrator(1e-7, temperature=300.0))
+    >>> actin.subunits(context.get_state(positions=True))
+    array([20,  0,  0,  0])
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("cut",)
+    driven = True
+    filaments: GrowingFilaments = argument(attribute="Filaments that are cut.")
+    rate_per_subunit: float = number("1/s", "Of each subunit that can be cut.", at_least=0.0)
+    of: str | None = argument(
+        "str, optional", "State of `jumps.Ageing` that subunits must have; any where none is given.", default=None,
+        kw_only=True, attribute="State that subunits must have.",
+    )  # fmt: skip
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._filaments, self._of = with_room(self.name, given["filaments"]), given["of"]
+
+    @property
+    def handles(self) -> "tuple[Handle, ...]":
+        return (self._filaments,)
+
+    @property
+    def births(self) -> "tuple[Handle, ...]":
+        return (self._filaments,)
+
+    def bind(self, layout: "Layout", kT: float) -> Kernel:
+        handle = self._filaments
+        ends = bound_ends(handle, "plus", layout)
+        operation = Kernel(self.name, self.every, ends, handle.rise, layout.n, layout.momenta_sizes)
+        self.update(operation, kT)
+        return operation
+
+    def meet(self, operation: Any, others: Any) -> None:
+        beside = [(jump, own) for jump, own in others if jump.handles == (self._filaments,)]
+        ageing = next(((jump, own) for jump, own in beside if isinstance(jump, Ageing)), None)
+        if ageing is None and self._of is not None:
+            raise ParameterError(
+                f"{self.name}: of = {self._of!r} is a state of subunits: add a jumps.Ageing of {self._filaments!r}"
+            )
+        operation.ageing = None if ageing is None else ageing[1]
+        operation.state = -1 if ageing is None or self._of is None else ageing[0].state_of("of", self._of)
+        most = [jump.subunits[1] for jump, _ in beside if isinstance(jump, Polymerization)]
+        operation.most = max([int(self._filaments.kind.subunits.max(initial=1)), *most])
+
+    def update(self, operation: Any, kT: float) -> None:
+        operation.set(kT, self.rate_per_subunit)
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        operation.weights.take(schedule.bound, asked(schedule), None, None)

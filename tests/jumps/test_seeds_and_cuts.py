@@ -1,0 +1,333 @@
+"""Laws of filaments that begin as seeds, dissolve, and are cut in two."""
+
+import numpy as np
+import pytest
+from builders import STILL, refuses, straight
+from scipy.linalg import expm
+from scipy.special import gammaln
+
+import medyanpy as mp
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.testing import check_mean
+
+SIDE = 20.0
+
+
+def built(jumps, nodes=(), forces=(), pool=None, room=30, capacity_links=12, box=True, mass=1.0, timestep=0.05, seed=1,
+          threads=1, bending=0.0):  # fmt: skip
+    """Filaments that may come: (handle, simulation). `jumps` are made of the handle and the pool."""
+    topology = mp.Topology()
+    handle = topology.add_filaments(list(nodes), mass, 1.0, rise=1.0, capacity_links=capacity_links,
+                                    capacity_filaments=room, name="actin")  # fmt: skip
+    system = mp.System(topology, box=(SIDE,) * 3 if box else None)
+    system.add_force(mp.forces.FixmanPotential(handle, kT=1.0))
+    if bending:
+        system.add_force(mp.forces.FilamentBending(handle, bending))
+    for force in forces:
+        system.add_force(force(handle))
+    pool = system.add_pool(mp.Pool(volume=SIDE**3, concentrations={"G": 0.5}) if pool is None else pool)
+    for jump in jumps:
+        system.add_jump(jump(handle, pool["G"]))
+    return handle, mp.Simulation(system, mp.BAGOGABIntegrator(timestep, kT=1.0, seed=seed), threads=threads)
+
+
+def look(simulation):
+    return simulation.context.get_state(positions=True, velocities=True, energy=True)
+
+
+def seeds(n=3, rate=1.0, off=2.0, **more):
+    return lambda actin, species: mp.jumps.Nucleation(actin, species, n, rate=rate, dissolution_rate=off, **more)
+
+
+def growth(on, off, subunits=(2, 5), **more):
+    return lambda actin, species: mp.jumps.Polymerization(actin, species, on_rate=on, off_rate=off, subunits=subunits,
+                                                          end="both", **more)  # fmt: skip
+
+
+def cuts(rate, **more):
+    return lambda actin, species: mp.jumps.Severing(actin, rate, **more)
+
+
+def series(simulation, handle, samples, every, first=100):
+    simulation.step(first)
+    out = []
+    for _ in range(samples):
+        simulation.step(every)
+        out.append(handle.subunits(look(simulation)))
+    return np.array(out)
+
+
+def check_shares(what, seen, expected, sees=0.03):
+    expected = expected / expected.sum()
+    for m, share in enumerate(expected):
+        if share > 0.01:
+            check_mean(f"{m} {what}", seen == m, share, sees=sees, time_series=True)
+
+
+def test_seeds_of_a_pool_that_is_used_up():
+    """M seeds of three of N subunits: (k V/(k_off V^3))^M/M! N!/(N - 3M)!, and every subunit is counted."""
+    total, volume, off = 11, SIDE**3, 2.0
+    k = 0.03 * off * volume**2
+    pool = mp.Pool(volume=volume, counts={"G": total})
+    handle, simulation = built([seeds(rate=k, off=off)], pool=pool, timestep=0.5, mass=STILL)
+    simulation.step(50)
+    seen = []
+    for _ in range(5000):
+        simulation.step(2)
+        state = simulation.context.get_state(positions=True)
+        own = handle.subunits(state)
+        assert own.sum() + state.pools["G"] == total
+        assert set(own.tolist()) <= {0, 3}
+        seen.append(np.count_nonzero(own))
+    m = np.arange(total // 3 + 1)
+    logs = m * np.log(0.03) + gammaln(total + 1) - gammaln(total - 3 * m + 1) - gammaln(m + 1)
+    check_shares("seeds", np.array(seen), np.exp(logs), sees=0.06)
+
+
+def test_seeds_in_a_trap():
+    """The mean number is k C^n/k_off times the integral of exp(-U/kT) over places and directions."""
+    k, length, wanted = 0.3, 3.0, 4.0
+    room = np.array([[-6.0] * 3, [6.0] * 3])
+    integral = (np.pi / k) ** 1.5 * np.exp(-0.25 * k * length**2)
+    trap = [lambda f: mp.forces.HarmonicTrap(f, k, [0.0, 0.0, 0.0])]
+    handle, simulation = built([seeds(rate=wanted * 2.0 / integral / 0.5**3, off=2.0, region=room)], forces=trap,
+                               box=False, timestep=0.05)  # fmt: skip
+    seen, kinetic = [], []
+    simulation.step(200)
+    for _ in range(4000):
+        simulation.step(4)
+        state = look(simulation)
+        seen.append(np.count_nonzero(handle.subunits(state)))
+        # Five degrees of freedom each, whatever their number.
+        kinetic.append(state.kinetic_energy - 2.5 * seen[-1])
+    seen = np.array(seen)
+    check_mean("seeds", seen, wanted, sees=0.8, time_series=True)
+    check_mean("square", (seen - wanted) ** 2, wanted, sees=3.0, time_series=True)
+    check_mean("kinetic energy", np.array(kinetic), 0.0, sees=1.0, time_series=True)
+
+
+def test_seeds_begin_anywhere_and_point_anywhere():
+    handle, simulation = built([seeds(rate=0.0, off=0.0)], timestep=1e-3, room=600)
+    simulation.step(1)
+    simulation.context.system["Nucleation"].set(rate=450.0)
+    heard = simulation.context.events()
+    simulation.step(1)
+    n = len(heard.heard())
+    assert 300 < n < 600
+    state = look(simulation)
+    x = state.positions[handle.kind.ends_of(state)[handle.subunits(state) > 0]]
+    assert ((x[:, 0] >= -0.1) & (x[:, 0] < SIDE + 0.1)).all()
+    place, direction = x[:, 0] / SIDE, (x[:, 1] - x[:, 0]) / 3.0
+    np.testing.assert_allclose(np.linalg.norm(direction, axis=1), 1.0, rtol=1e-9)
+    for c in range(3):
+        check_mean("place", place[:, c], 0.5, sees=0.12)
+        check_mean("place squared", place[:, c] ** 2, 1.0 / 3.0, sees=0.12)
+        check_mean("direction", direction[:, c], 0.0, sees=0.25)
+        check_mean("direction squared", direction[:, c] ** 2, 1.0 / 3.0, sees=0.12)
+    v = state.velocities[handle.kind.ends_of(state)[handle.subunits(state) > 0]]
+    along = np.einsum("ij,ij->i", v[:, 1] - v[:, 0], direction)
+    assert np.abs(along).max() < 1e-9
+    check_mean("kinetic energy", 0.5 * (v**2).sum(axis=(1, 2)), 2.5, sees=0.6)
+
+
+def test_lengths_of_filaments_that_begin_grow_and_dissolve():
+    """In balance: of m subunits, in any number of links, there are k V C^n/k_off (C/K_D)^(m-n) on average, Poisson."""
+    z, wanted, n, c = 0.7, 1.2, 2, 0.5
+    rate = wanted * 3.0 / (SIDE**3 * c**n)
+    handle, simulation = built([seeds(n, rate, 3.0), growth(8.0, 8.0 * c / z)], timestep=0.05, bending=5.0, room=40,
+                               capacity_links=16)  # fmt: skip
+    seen = series(simulation, handle, 5000, 6, 600)
+    for m in range(n, n + 6):
+        count = np.count_nonzero(seen == m, axis=1)
+        mean = wanted * z ** (m - n)
+        check_mean(f"filaments of {m}", count, mean, sees=0.3, time_series=True)
+        check_mean(f"square of filaments of {m}", (count - mean) ** 2, mean, sees=1.0, time_series=True)
+
+
+def fragments(links, rate):
+    """Generator of the mean numbers of fragments of 1 to `links` links: f' = f G."""
+    out = np.zeros((links, links))
+    for m in range(2, links + 1):
+        for i in range(1, m):
+            # Halves of both links beside a node, and of the last link all.
+            own = rate * (1.0 + 0.5 * (i == 1) + 0.5 * (i == m - 1))
+            out[m - 1, m - 1] -= own
+            out[m - 1, i - 1] += own
+            out[m - 1, m - i - 1] += own
+    return out
+
+
+def test_numbers_of_fragments():
+    """Mean numbers of fragments of each length follow their linear equations, which are exact."""
+    links, copies, full, rate = 6, 600, 4, 0.05
+    handle, simulation = built([cuts(rate)], [straight(*[full] * links)] * copies, room=copies * links, mass=STILL,
+                               timestep=0.25, box=False, capacity_links=links + 1)  # fmt: skip
+    generator = fragments(links, rate * full)
+    start = np.eye(links)[-1]
+    for steps in (4, 8, 16):
+        simulation.step(steps)
+        state = look(simulation)
+        own = handle.subunits(state)
+        assert own.sum() == copies * links * full
+        found = np.bincount(own[own > 0] // full, minlength=links + 1)[1:]
+        expected = copies * start @ expm(generator * state.time)
+        for m in range(links):
+            # Of independent filaments: the variance is at most the number of links times the mean.
+            assert abs(found[m] - expected[m]) < 5.0 * np.sqrt(expected[m] * (links / (m + 1)) + 1.0), (m, state.time)
+    assert simulation.system["Severing"].counts.accepted == np.count_nonzero(own) - copies
+
+
+def test_only_old_subunits_are_cut():
+    """A filament is whole with the probability prod E exp(-s T), T how long each subunit has been old."""
+    s, k, n, copies = 0.15, 0.8, 8, 1500
+    age = lambda actin, _: mp.jumps.Ageing(actin, (k,), states=("T", "D"), start="T")  # noqa: E731
+    handle, simulation = built([age, cuts(s, of="D")], [straight(4, 4)] * copies, room=2 * copies, mass=STILL,
+                               timestep=0.1, box=False, capacity_links=3)  # fmt: skip
+    for steps in (8, 12):
+        simulation.step(steps)
+        state = look(simulation)
+        t = state.time
+        one = np.exp(-k * t) + k / (k - s) * (np.exp(-s * t) - np.exp(-k * t))
+        check_mean(f"whole after {t:g} s", handle.subunits(state)[:copies] == n, one**n, sees=0.1)
+
+
+def test_fragments_keep_what_they_have():
+    """Subunits and their states, in order; ids, caps and places of nodes; lengths, and the books."""
+    age = lambda actin, _: mp.jumps.Ageing(actin, (2.0, 1.0), start="ATP")  # noqa: E731
+    results = []
+    for threads in (1, 3):
+        handle, simulation = built([age, cuts(0.0)], [straight(4, 4, 4, 4, 4)] * 6, room=40, box=False, bending=5.0,
+                                   timestep=0.02, threads=threads, capacity_links=7)  # fmt: skip
+        simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+        simulation.report_work = True
+        store = simulation.context._store
+        store.arrays["caps"][store.layout.rank[handle.kind.ends_of(look(simulation))[:6]]] = [1, 2]
+        simulation.step(20)
+        before = look(simulation)
+        simulation.system["Severing"].set(rate_per_subunit=0.8)
+        simulation.step(10)
+        after = look(simulation)
+        n = np.count_nonzero(handle.subunits(after))
+        assert n > 12
+        caps = handle.kind.caps_of(after)
+        assert (caps == 1).sum() == (caps == 2).sum() == 6
+        assert (caps[:, 0] != 2).all()
+        assert (caps[:, 1] != 1).all()
+        there = after.alive[handle.kind.slots]
+        assert there.sum() == 6 * 6 + n - 6
+        ids = after.ids[handle.kind.all_rows]
+        assert set(before.ids[before.ids >= 0].tolist()) <= set(ids.tolist())
+        x = after.positions[handle.kind.slots]
+        length = np.linalg.norm(x[:, 1:] - x[:, :-1], axis=2)[there[:, 1:] & there[:, :-1]]
+        np.testing.assert_allclose(length, handle.kind.subunits_of_links(after), rtol=1e-8)
+        parts = sum(getattr(after, p) - getattr(before, p)
+                    for p in ("heat", "shadow_work", "protocol_work", "chemical_work"))  # fmt: skip
+        assert parts == pytest.approx(after.total_energy - before.total_energy, abs=1e-9)
+        assert after.chemical_work != before.chemical_work
+        results.append(after)
+    assert np.array_equal(results[0].positions, results[1].positions, equal_nan=True)
+    assert np.array_equal(results[0].velocities, results[1].velocities, equal_nan=True)
+
+
+def test_states_of_subunits_stay_in_order_through_cuts():
+    age = lambda actin, _: mp.jumps.Ageing(actin, (2.0, 1.0), start="ATP")  # noqa: E731
+    handle, simulation = built([age, cuts(0.0)], [straight(4, 4, 4, 4, 4)], room=8, mass=STILL, box=False)
+    simulation.step(12)
+    before = look(simulation).jumps["Ageing"]["states"][0]
+    assert len(set(before.tolist())) == 3
+    simulation.integrator.set(timestep=1e-9)
+    simulation.system["Severing"].set(rate_per_subunit=4e8)
+    simulation.step(1)
+    state = look(simulation)
+    assert np.count_nonzero(handle.subunits(state)) > 2
+    ends = state.positions[handle.kind.ends_of(state)]
+    there = handle.subunits(state) > 0
+    rows = state.jumps["Ageing"]["states"][there][np.argsort(ends[there][:, 0, 2])]
+    assert np.concatenate([row[row >= 0] for row in rows]).tolist() == before.tolist()
+
+
+def test_a_filament_that_treads_through_its_room():
+    """Ends that have used up their room go on: the filament is moved within it, and nothing else is changed."""
+    pool = mp.Pool(volume=1.0, concentrations={"G": 1.0})
+    jumps = [lambda a, g: mp.jumps.Polymerization(a, g, end="plus", on_rate=20.0, off_rate=2.0, subunits=(2, 5)),
+             lambda a, g: mp.jumps.Polymerization(a, g, end="minus", on_rate=2.0, off_rate=20.0, subunits=(2, 5),
+                                                  name="minus")]  # fmt: skip
+    states = []
+    for threads in (1, 3):
+        handle, simulation = built(jumps, [straight(*[4] * 10)] * 8, pool=pool, box=False, bending=20.0, room=8,
+                                   timestep=0.02, threads=threads, capacity_links=40)  # fmt: skip
+        start = look(simulation)
+        simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+        simulation.report_work = True
+        begun = look(simulation)
+        for _ in range(20):
+            simulation.step(50)
+            state = look(simulation)
+            there = state.alive[handle.kind.slots]
+            x = state.positions[handle.kind.slots]
+            length = np.linalg.norm(x[:, 1:] - x[:, :-1], axis=2)[there[:, 1:] & there[:, :-1]]
+            np.testing.assert_allclose(length, handle.kind.subunits_of_links(state), rtol=1e-8)
+        # Further than there is room for links.
+        moved = np.linalg.norm(state.positions[handle.kind.ends_of(state)[:, 1]]
+                               - start.positions[handle.kind.ends_of(start)[:, 1]], axis=1)  # fmt: skip
+        assert moved.max() > 150.0
+        parts = sum(getattr(state, p) - getattr(begun, p)
+                    for p in ("heat", "shadow_work", "protocol_work", "chemical_work"))  # fmt: skip
+        assert parts == pytest.approx(state.total_energy - begun.total_energy, rel=1e-9)
+        states.append(state)
+    assert np.array_equal(states[0].positions, states[1].positions, equal_nan=True)
+    assert (states[0].column("subunits") == states[1].column("subunits")).all()
+
+
+def test_state_is_kept(tmp_path):
+    def made():
+        c = 0.5
+        age = lambda actin, _: mp.jumps.Ageing(actin, (1.0, 0.5))  # noqa: E731
+        grow = growth(8.0, 4.0, off_rates={"ADP": 6.0})
+        return built([age, seeds(2, 20.0 / (SIDE**3 * c**2), 1.0), grow, cuts(0.01)],
+                     [straight(4, 4, 4)] * 3, room=300, capacity_links=24, bending=5.0, seed=4)  # fmt: skip
+
+    handle, simulation = made()
+    simulation.step(60)
+    simulation.save_checkpoint(tmp_path / "here.npz")
+    middle = look(simulation)
+    simulation.step(60)
+    end = look(simulation)
+    assert {name: counts.accepted > 5 for name, counts in end.counts.items()} == dict.fromkeys(end.counts, True)
+    loaded = made()[1]
+    loaded.load_checkpoint(tmp_path / "here.npz")
+    for one in (mp.Simulation.resume(tmp_path / "here.npz"), loaded):
+        one.step(60)
+        there = look(one)
+        assert np.array_equal(there.positions, end.positions, equal_nan=True)
+        assert (there.column("subunits") == end.column("subunits")).all()
+        assert (there.jumps["Ageing"]["states"] == end.jumps["Ageing"]["states"]).all()
+    other_handle, other = made()
+    other.context.set_state(middle)
+    state = look(other)
+    assert (other_handle.subunits(state) == handle.subunits(middle)).all()
+    np.testing.assert_allclose(state.positions, middle.positions, atol=1e-8)
+    again = mp.deserialize(mp.serialize(simulation.system))
+    assert again.topology["actin"].kind.n_room == 300
+    assert (again["Nucleation"].n, again["Severing"].rate_per_subunit, again["Severing"].of) == (2, 0.01, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "phrase", "jumps", "given"),
+    [
+        (ParameterError, "give region=, two corners", [seeds()], {"box": False}),
+        (ParameterError, "region goes from 1 to 1 nm along y", [seeds(region=[[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]])], {}),
+        (ParameterError, r"region must have shape \(2, 3\)", [seeds(region=[0.0, 1.0])], {}),
+        (ParameterError, "n = 0", [seeds(0)], {}),
+        (ParameterError, "rate", [seeds(rate=-1.0)], {}),
+        (ParameterError, "n = 6, but Polymerization lets links at ends have 2 to 5", [seeds(6), growth(1.0, 1.0)], {}),
+        (ParameterError, "is a state of subunits: add a jumps.Ageing", [cuts(1.0, of="ADP")], {}),
+        (ParameterError, "rate_per_subunit", [cuts(-1.0)], {}),
+        (TopologyError, "add 'actin' with capacity_links= and capacity_filaments=", [cuts(1.0)],
+         {"capacity_links": None, "room": None, "nodes": [straight(4)]}),
+        (ParameterError, "capacity_filaments= is of filaments with capacity_links=", [], {"capacity_links": None}),
+        (ParameterError, "capacity_filaments = 1", [], {"room": 1, "nodes": [straight(4)] * 2}),
+    ],
+)  # fmt: skip
+def test_refusals(error, phrase, jumps, given):
+    refuses(error, phrase, lambda: built(jumps, **given))
