@@ -9,7 +9,6 @@ without a subunit, or by the share of its own rate, do nothing.
 """
 import numpy as np
 
-from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.program cimport World

@@ -7,7 +7,6 @@ the weight (k_on C/k_off)^m, beside whatever weight growth gives it.
 Attempts come at bounded rates; those at ends whose state they do not fit do nothing.
 """
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.program cimport World
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds

@@ -39,9 +39,9 @@ cdef class FilamentEnds:
     cdef void find(self, World* world) noexcept nogil
     cdef const End* end(self, Py_ssize_t k) noexcept nogil
     cdef const Place* place(self, Py_ssize_t k) noexcept nogil
-    # Of filaments whose nodes come and go. Move one within its room, so that it can grow by a step outwards: False where
-    # there is no room behind it. Move a node to another row of its handle, which has none, with its id. Ends are to be
-    # found again.
+    # Of filaments whose nodes come and go. Move one within its room, so that it can grow by a step outwards: False
+    # where there is no room behind it. Move a node to another row of its handle, which has none, with its id. Ends are
+    # to be found again.
     cdef bint shift(self, World* world, Py_ssize_t filament, int step) noexcept nogil
     cdef void move(self, World* world, int32_t source, int32_t target) noexcept nogil
     # The kinetic energy of a filament; and velocities from Maxwell's distribution, on what is tangent to its links.

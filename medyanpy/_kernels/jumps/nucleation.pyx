@@ -16,7 +16,7 @@ from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport exp_, sincos2pi
 from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_moved
 from medyanpy._kernels.jumps.ageing cimport Ageing
-from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Place
+from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Weights
@@ -125,7 +125,7 @@ cdef class Nucleation(JumpOperation):
         cdef double out[3]
         cdef double still[3]
         cdef double most, before = 0.0, after = 0.0, asked_before = 0.0, asked = 0.0, excess, kinetic, cosine, sine
-        cdef Py_ssize_t filament = 0, cell, at, c
+        cdef Py_ssize_t filament = 0, cell, at, c, _k
         cdef const int32_t* slot
         cdef int fault
         for c in range(3):
@@ -172,7 +172,7 @@ cdef class Nucleation(JumpOperation):
             kinetic = self.ends.kinetic(world, filament)
             self.pool.put(cell, self.species, -self.size)
             if self.ageing is not None:
-                for c in range(self.size):
+                for _k in range(self.size):
                     self.ageing.of.come(filament, True)
             return self.happened(world, t, 0, world.bead[slot[0]], world.bead[slot[1]], after - before + kinetic,
                                  kinetic, INFINITY if self.driven else 0.0)
@@ -190,7 +190,7 @@ cdef class Nucleation(JumpOperation):
         cdef int64_t ids[2]
         cdef double before = 0.0, after = 0.0, asked_before = 0.0, asked = 0.0, excess, kinetic, off
         cdef int32_t node[2]
-        cdef Py_ssize_t cell, i, c
+        cdef Py_ssize_t cell, i, _k
         cdef int fault
         node[0], node[1] = minus.node, plus.node
         if node[0] < 0 or minus.before != node[1] or world.subunits[node[0]] != self.size:
@@ -222,7 +222,7 @@ cdef class Nucleation(JumpOperation):
             cell = self.pool.cell_of(world.x + 3 * <Py_ssize_t> node[0])
             self.pool.put(cell, self.species, self.size)
             if self.ageing is not None:
-                for c in range(self.size):
+                for _k in range(self.size):
                     self.ageing.of.go(filament, True)
             return self.happened(world, t, 1, world.bead[node[0]], world.bead[node[1]], after - before + kinetic,
                                  kinetic, INFINITY if self.driven else 0.0)

@@ -39,7 +39,7 @@ from libc.stdint cimport int32_t, int64_t
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos2pi, sincos_
-from medyanpy._kernels.core.program cimport NO_ROOM, Operation, World, mark_moved
+from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_moved
 from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Place
