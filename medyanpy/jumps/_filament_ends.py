@@ -91,6 +91,14 @@ class EndJump(Jump):
     def handles(self) -> "tuple[Handle, ...]":
         return (self._filaments,)
 
+    def fastest(self, kT: float | None) -> float:
+        on, off = self.rates
+        pool, name = self._species.pool, self._species.name
+        most = pool.concentrations.get(name)
+        if most is None:
+            most = float(np.max(pool._start[name])) / pool.cell_volume
+        return max(on * most, off)
+
     @property
     def pools(self) -> tuple[MoleculePool, ...]:
         return (self._species.pool,)

@@ -75,6 +75,7 @@ class Ageing(Jump):
     """
 
     driven = True
+    moves_beads = False
     filaments: GrowingFilaments = argument(attribute="Filaments whose subunits age.")
     rates: Given["Sequence[float]", np.ndarray] = argument(
         "(s - 1,) float, 1/s, >= 0", "From each of s states to the next one.", attribute="From each state to the next."
@@ -158,8 +159,12 @@ class Ageing(Jump):
         operation = Kernel(
             self.name, self.every, self._rates, energies, nodes, layout.arrays[SUBUNITS.array]
         )  # fmt: skip
+        operation.ids = handle.ids[handle.starts[:-1]]
         self.update(operation, kT)
         return operation
+
+    def fastest(self, kT: float | None) -> float:
+        return float(self._rates.max())
 
     def state_of(self, what: str, state: Any) -> int:
         """Return the number of a state; ParameterError naming `what` where there is no such state."""
@@ -179,6 +184,18 @@ class Ageing(Jump):
                 "states: let the jumps that grow them have fewer, subunits=(fewest, most)"
             )
         operation.make(room, self._states.index(self._start))
+
+    def carry(self, before: Any, operation: Any) -> None:
+        then, now = before.arrays(), operation.arrays()
+        for name in now.keys() - operation.of.arrays().keys():
+            now[name][...] = then[name]
+        row = {int(one): k for k, one in enumerate(before.ids)}
+        subunits = before.of.in_order()
+        for i, one in enumerate(operation.ids.tolist()):
+            if one in row:
+                own = subunits[row[one]]
+                own = own[own >= 0][: now["states"].shape[1]]
+                now["states"][i, : len(own)] = own
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT)

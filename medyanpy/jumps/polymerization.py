@@ -319,14 +319,6 @@ class Polymerization(EndJump):
         joints = operation.log_integrals(both, shares[own], kT)
         return float(handle.subunits(state).sum() * np.log(on / off) - joints)
 
-    def fastest(self, kT: float | None) -> float:
-        on, off = self.rates
-        pool, name = self._species.pool, self._species.name
-        most = pool.concentrations.get(name)
-        if most is None:
-            most = float(np.max(pool._start[name])) / pool.cell_volume
-        return max(on * most, off)
-
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
         named = zip(schedule.system.force_names, schedule.system.forces, schedule.bound, strict=True)
         slow = [

@@ -36,6 +36,7 @@ cdef class Ageing(JumpOperation):
     cdef object nodes
     cdef object subunits
     cdef readonly SubunitStates of
+    cdef public object ids                # of the first node of each filament
     cdef const double[::1] rates
     cdef const double[::1] energies
     cdef double fastest

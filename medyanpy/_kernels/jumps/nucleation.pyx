@@ -190,7 +190,7 @@ cdef class Nucleation(JumpOperation):
         cdef int64_t ids[2]
         cdef double before = 0.0, after = 0.0, asked_before = 0.0, asked = 0.0, excess, kinetic, off
         cdef int32_t node[2]
-        cdef Py_ssize_t cell, i, _k
+        cdef Py_ssize_t cell, i, c, _k
         cdef int fault
         node[0], node[1] = minus.node, plus.node
         if node[0] < 0 or minus.before != node[1] or world.subunits[node[0]] != self.size:
