@@ -190,11 +190,16 @@ class Ageing(Jump):
         for name in now.keys() - operation.of.arrays().keys():
             now[name][...] = then[name]
         row = {int(one): k for k, one in enumerate(before.ids)}
-        subunits = before.of.in_order()
+        subunits, room = before.of.in_order(), now["states"].shape[1]
         for i, one in enumerate(operation.ids.tolist()):
-            if one in row:
-                own = subunits[row[one]]
-                own = own[own >= 0][: now["states"].shape[1]]
+            if one not in row:
+                continue
+            k = row[one]
+            if then["states"].shape[1] == room:
+                # To the bit: which subunit is tried depends on where it is in its ring.
+                now["states"][i], now["first"][i] = then["states"][k], then["first"][k]
+            else:
+                own = subunits[k][subunits[k] >= 0][:room]
                 now["states"][i, : len(own)] = own
 
     def update(self, operation: Any, kT: float) -> None:

@@ -48,7 +48,7 @@ class Nucleation(Jump):
         Not the handle of filaments with subunits and room for others.
     ParameterError
         A number outside its domain, what is not a species of a pool, or a region without a volume. No region in a box
-        that is not periodic in all directions. A size that `Polymerization` of these filaments does not let a link
+        that is not periodic in all directions. More subunits than `Polymerization` of these filaments lets a link
         have. No `FixmanPotential` on them.
 
     Notes
@@ -85,7 +85,9 @@ class Nucleation(Jump):
     n: int = argument("int, >= 1", "Subunits of a seed.", attribute="Subunits of a seed.")
     rate: float = number("nm³⁽ⁿ⁻¹⁾/s", "k: seeds for each volume and time, per concentration to the power n.",
                          at_least=0.0, kw_only=True)  # fmt: skip
-    dissolution_rate: float = number("1/s", "Of a filament of n subunits.", at_least=0.0, kw_only=True)
+    dissolution_rate: float = number(
+        "1/s", "Of a filament of n subunits; at 0 seeds stay.", default=0.0, at_least=0.0, kw_only=True
+    )
     region: Given["Numbers | None", np.ndarray | None] = argument(
         "(2, 3) float, nm, optional", "Lower and upper corner of where first nodes are created; the periodic box where "
         "none is given.", default=None, kw_only=True, attribute="Corners of where first nodes are created.",
@@ -159,12 +161,14 @@ class Nucleation(Jump):
             if jump.handles == (self._filaments,) and isinstance(jump, Ageing):
                 operation.ageing = own
             if isinstance(jump, Polymerization) and jump.filaments is self._filaments:
-                least, most = jump.subunits
-                if not least <= self._n <= most:
+                most = jump.subunits[1]
+                if self._n > most:
                     raise ParameterError(
-                        f"{self.name}: n = {self._n}, but {jump.name} lets links at ends have {least} to {most} "
-                        "subunits: give it subunits=, or seeds of another size"
+                        f"{self.name}: n = {self._n}, but {jump.name} lets links at ends have up to {most} subunits: "
+                        "give it subunits=, or smaller seeds"
                     )
+                # A filament of one link shrinks to a seed.
+                own.alone = min(own.alone, self._n)
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.driven, self.rate, self.dissolution_rate)

@@ -41,6 +41,7 @@ def look(simulation):
     return simulation.context.get_state(positions=True, velocities=True, energy=True)
 
 
+@pytest.mark.slow
 def test_contract():
     """Books, events and bits of a subunit alone, and the chain of its states in time: at rest it is in the last."""
     rates = np.zeros((3, 3))

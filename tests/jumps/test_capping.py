@@ -39,6 +39,7 @@ def look(simulation):
     return simulation.context.get_state(positions=True, velocities=True, energy=True)
 
 
+@pytest.mark.slow
 def test_contract():
     rates = np.array([[0.0, 5.0 * Y], [2.0, 0.0]])
 

@@ -543,7 +543,7 @@ def knocking(law, force, first=600, steps=2400, seed=5, copies=500, on=0.2, off=
                                    fixed_nodes=2 * np.arange(copies))  # fmt: skip
     beads = topology.add_beads(across + [0.0, 0.0, 8.9], 0.1, 0.3)
     system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, [2000.0, 2000.0, 0.0], across))
+    system.add_force(mp.forces.HarmonicTrap(beads, [800.0, 800.0, 0.0], across))
     system.add_force(mp.forces.UniformField(beads, [0.0, 0.0, -force]))
     system.add_force(mp.forces.SoftSphere(actin, beads, 80.0, 6.0))
     pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": 1.0}))
@@ -568,7 +568,7 @@ def test_rates_that_read_a_force_need_its_average():
     weight = np.trapezoid(inside, s) + 1.0 / force
     moment = (np.trapezoid(inside * np.exp(-k * s), s) + 1.0 / force) / weight
     assert moment > 4.0 * np.exp(-force)
-    found = knocking(mp.jumps.MedyanRatchet(average=0.0), force)
+    found = knocking(mp.jumps.MedyanRatchet(average=0.0), force, copies=1200)
     check_mean("force of the moment", found, free * moment, sees=0.015)
     found = knocking(mp.jumps.MedyanRatchet(average=20.0), force, first=5000, steps=5000)
     check_mean("averaged", found, free * np.exp(-force), sees=0.01)

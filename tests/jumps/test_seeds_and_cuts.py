@@ -130,9 +130,11 @@ def test_seeds_begin_anywhere_and_point_anywhere():
     check_mean("kinetic energy", 0.5 * (v**2).sum(axis=(1, 2)), 2.5, sees=0.6)
 
 
-def test_lengths_of_filaments_that_begin_grow_and_dissolve():
-    """In balance: of m subunits, in any number of links, there are k V C^n/k_off (C/K_D)^(m-n) on average, Poisson."""
-    z, wanted, n, c = 0.7, 1.2, 2, 0.5
+@pytest.mark.parametrize("n", [2, 1])
+def test_lengths_of_filaments_that_begin_grow_and_dissolve(n):
+    """In balance: of m subunits, in any number of links, there are k V C^n/k_off (C/K_D)^(m-n) on average, Poisson;
+    also where seeds are smaller than the last link of others may be, 2."""
+    z, wanted, c = 0.7, 1.2, 0.5
     rate = wanted * 3.0 / (SIDE**3 * c**n)
     handle, simulation = built([seeds(n, rate, 3.0), growth(8.0, 8.0 * c / z)], timestep=0.05, bending=5.0, room=40,
                                capacity_links=16)  # fmt: skip
@@ -141,7 +143,9 @@ def test_lengths_of_filaments_that_begin_grow_and_dissolve():
         count = np.count_nonzero(seen == m, axis=1)
         mean = wanted * z ** (m - n)
         check_mean(f"filaments of {m}", count, mean, sees=0.3, time_series=True)
-        check_mean(f"square of filaments of {m}", (count - mean) ** 2, mean, sees=1.0, time_series=True)
+        if mean > 0.5:
+            # Squares of what is rare are few large ones.
+            check_mean(f"square of filaments of {m}", (count - mean) ** 2, mean, sees=1.0, time_series=True)
 
 
 def fragments(links, rate):
@@ -320,7 +324,7 @@ def test_state_is_kept(tmp_path):
         (ParameterError, r"region must have shape \(2, 3\)", [seeds(region=[0.0, 1.0])], {}),
         (ParameterError, "n = 0", [seeds(0)], {}),
         (ParameterError, "rate", [seeds(rate=-1.0)], {}),
-        (ParameterError, "n = 6, but Polymerization lets links at ends have 2 to 5", [seeds(6), growth(1.0, 1.0)], {}),
+        (ParameterError, "n = 6, but Polymerization lets links at ends have up to 5", [seeds(6), growth(1.0, 1.0)], {}),
         (ParameterError, "is a state of subunits: add a jumps.Ageing", [cuts(1.0, of="ADP")], {}),
         (ParameterError, "rate_per_subunit", [cuts(-1.0)], {}),
         (TopologyError, "add 'actin' with capacity_links= and capacity_filaments=", [cuts(1.0)],

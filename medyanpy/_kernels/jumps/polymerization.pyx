@@ -136,6 +136,7 @@ cdef class Polymerization(JumpOperation):
     cdef Py_ssize_t n_ends
     cdef double rise
     cdef int32_t least, most
+    cdef public int32_t alone             # fewest of a link that is a filament by itself
     cdef PoolCounts pool
     cdef Py_ssize_t species
     cdef double on, off       # nm^3/s and 1/s
@@ -164,7 +165,7 @@ cdef class Polymerization(JumpOperation):
         self.known = np.full((shares.shape[0], longest + 1), NAN)
         self.n_ends = ends.n
         self.rise = rise
-        self.least = least
+        self.least = self.alone = least
         self.most = most
         self.pool = pool
         self.species = species
@@ -319,7 +320,7 @@ cdef class Polymerization(JumpOperation):
         now = world.subunits[end.link]
         then = now + 1 if grows else now - 1
         x = world.x + 3 * <Py_ssize_t> end.node
-        if then < self.least or then > self.most:
+        if then < (self.least if end.inner >= 0 else self.alone) or then > self.most:
             if self.slots is None or (not grows and (end.inner < 0 or world.subunits[end.inner] != self.full)):
                 return 0
             return self.change_chain(world, t, k, grows, draws)
