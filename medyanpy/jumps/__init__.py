@@ -8,6 +8,7 @@ from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.adsorption import Absorption, Adsorption
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.crosslinkers import CrosslinkerBinding
+from medyanpy.jumps.custom_transitions import CustomTransitions
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.jumps.motors import Motors
@@ -18,9 +19,9 @@ from medyanpy.jumps.reactions import Reactions
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
-    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "CrosslinkerBinding", "CytosimMotor", "EdgeFlips",
-    "FlatWindow", "Jump", "LinkBinding", "MedyanMotor", "Motors", "Network", "Polymerization", "Reaction", "Reactions",
-    "TrialMoves", "read_network",
+    "Absorption", "Adsorption", "Bell", "BoxArea", "CatchSlip", "CrosslinkerBinding", "CustomTransitions",
+    "CytosimMotor", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding", "MedyanMotor", "Motors", "Network",
+    "Polymerization", "Reaction", "Reactions", "TrialMoves", "read_network",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
