@@ -114,7 +114,8 @@ def written(system):
     system.add_jump(mp.jumps.CustomTransitions(proteins, text, at_most=60.0, k=40.0, name="transitions"))
     sites = mp.Sites.beads(system.topology["beads"])
     force = system.add_force(mp.forces.Links([], [], stiffness=15.0, length=0.8, name="written springs"))
-    system.add_jump(mp.jumps.LinkBinding(force, sites, off_rate=5.0, on_rate=60.0, name="bound"))
+    rates = mp.jumps.Bell(12.0, average=0.05)
+    system.add_jump(mp.jumps.LinkBinding(force, sites, off_rate=5.0, on_rate=60.0, rates=rates, name="bound"))
     system.add_jump(mp.jumps.CustomTransitions(
         force, "unbind; rate = min(20*exp(tension/5), 90)", at_most=90.0, name="let go"))  # fmt: skip
 

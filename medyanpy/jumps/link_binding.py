@@ -192,8 +192,9 @@ class LinkBinding(LinkingJump):
         law = (1.0 - share, share, 0.0, 0.0, 0.0)
         if rates is not None:
             law = float(rates.window is None), 0.0, rates.catch_share, 1.0 / rates.slip, 1.0 / rates.catch
-        slack = self._slack(kT, *law[1:])
-        self._follow_links(operation, kT, self._binding_rate(kT), self._numbers["off_rate"], law, slack, self.driven)
+        slack, average = self._slack(kT, *law[1:]), None if rates is None else rates.average
+        pairs = self._binding_rate(kT), self._numbers["off_rate"]
+        self._follow_links(operation, kT, *pairs, law, slack, self.driven, average)
 
     def window(self, kT: float) -> tuple[float, float]:
         """Return the lengths at which pairs bind, nm."""

@@ -271,4 +271,5 @@ class Motors(HeadsJump):
         first, more = n * (on or 0.0), (on or 0.0) if self._heads > 1 else 0.0
         pairs = self._set_rates(operation, kT, (off, off), numbers["dissociation_constants"], first, more)
         slack = min(self._slack(kT, *law[1:]), self._slack_of_walks(kT, theta, step))
-        self._follow_links(operation, kT, *pairs, law, slack, rates is not None)
+        average = None if rates is None else rates.average
+        self._follow_links(operation, kT, *pairs, law, slack, rates is not None, average)

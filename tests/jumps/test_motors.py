@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import averaged_tensions, refuses
 
 import medyanpy as mp
 from medyanpy.files.documents import deserialize, serialize
@@ -541,3 +541,18 @@ def test_the_fastest_rates_of_heads_are_told():
     told = str(simulation.check())
     assert "CrosslinkerBinding" in told
     assert "Motors" in told
+
+
+def test_named_laws_of_motors_read_the_mean():
+    """At stall a head that reads the force of the moment walks at 0.030 v_0; by the mean at what this makes of it."""
+    rate, steps = 0.02, 1500
+    rates = mp.jumps.CytosimMotor(average=5.0)
+    simulation, lattice = pulled(0.05, 0.0, 6.0, 600, velocity=rate * STEP, stall=6.0, rates=rates)
+    simulation.step(60)
+    before, seen = net_steps(simulation, lattice), []
+    for _ in range(steps // 10):
+        simulation.step(10)
+        seen.append(np.clip(1.0 - averaged_tensions(simulation) / 6.0, 0.0, 1.0).mean())
+    moved = net_steps(simulation, lattice, before)
+    assert np.mean(seen) < 0.02
+    check_mean("over v_0", moved / (steps * rate), np.mean(seen), sees=0.012)

@@ -14,10 +14,9 @@ from medyanpy._kernels.core.elementary cimport log_
 from medyanpy._kernels.core.expressions cimport Compiled, Function, WIDTH, evaluate
 from medyanpy._kernels.core.parallel cimport record_fault
 from medyanpy._kernels.core.program cimport RATE_ABOVE_BOUND, World
-from medyanpy._kernels.forces.radial cimport evaluate as radial
 from medyanpy._kernels.jumps.grounds cimport Spot
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_two, wait
-from medyanpy._kernels.jumps.link_binding cimport Binding, LinkBinding, distance_of
+from medyanpy._kernels.jumps.link_binding cimport Binding, LinkBinding, distance_of, energy_of, slope_of
 from medyanpy._kernels.jumps.point_reactions cimport PointReactions
 
 # How far a rate may be above its bound by rounding.
@@ -143,8 +142,8 @@ cdef class LinkTransitions(JumpOperation):
         cdef Py_ssize_t p = task.partners, n = task.n * p, i, j
         cdef Py_ssize_t s = min(<Py_ssize_t> (share * n), n - 1)
         cdef double x[3]
-        cdef double u[4]
-        cdef double rate
+        cdef double u[2]
+        cdef double rate, tension
         cdef int fault
         # Each link is in two slots, of which that at its lower site counts.
         while not (s < task.end[s // p] and s // p < task.other[s]):
@@ -154,8 +153,8 @@ cdef class LinkTransitions(JumpOperation):
             s = min(<Py_ssize_t> (u[0] * n), n - 1)
         i, j = s // p, task.other[s]
         x[0] = distance_of(task, world, i, j)
-        radial(task.rule.kind, task.rule.p, x[0], 1, u)
-        x[1], x[2] = u[1], u[0]
+        x[1] = slope_of(&task.rule, x[0])
+        x[2] = energy_of(&task.rule, x[0], &tension)
         _compute(&self.written, x, 3)
         rate = _result(&self.written, 0)
         fault = _checked(world, rate, self.highest, -1)
