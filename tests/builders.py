@@ -211,3 +211,31 @@ STILL = 1e18
 def straight(*counts):
     """Nodes of a filament along z with so many subunits of length 1 in each link."""
     return np.concatenate([[0.0], np.cumsum(counts)])[:, None] * [0.0, 0.0, 1.0]
+
+
+def linked_beads(n, stretch, rates, timestep=0.05, off_rate=1e-9, on_rate=0.0, stiffness=2.0, seed=1, threads=1,
+                 friction=1e30, bound=True, every=1):  # fmt: skip
+    """Beads on links to places that do not move: (simulation, beads)."""
+    topology = mp.Topology()
+    x = np.zeros((n, 3))
+    x[:, 1] = 1e4 * np.arange(n)
+    ends = x + [1000.0, 0.0, 0.0]
+    beads = topology.add_beads(ends + np.multiply.outer(np.broadcast_to(stretch, n), [1.0, 0.0, 0.0]),
+                               mass=1.0, friction=friction, name="beads")  # fmt: skip
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=stiffness, length=1000.0, name="links"))
+    rows = np.column_stack([np.arange(n)] * 2) if bound else ()
+    system.add_jump(mp.jumps.LinkBinding(
+        links, mp.Sites.anchors(x), mp.Sites.beads(beads), off_rate=off_rate, on_rate=on_rate, rates=rates, bound=rows,
+        reach=200.0, every=every, name="binding"))  # fmt: skip
+    integrator = mp.BrownianIntegrator(timestep, kT=4.141947, seed=seed)
+    return mp.Simulation(system, integrator, threads=threads), beads
+
+
+def averaged_tensions(simulation):
+    """Averaged tensions of links, in the order of their lower sites, at both ends alike."""
+    operation = simulation.context._schedule.jumping.operations[0]
+    mean, other = operation.arrays()["mean"], operation.arrays()["other"]
+    lower = np.flatnonzero(other > np.arange(len(other)))
+    assert np.array_equal(mean[lower], mean[other[lower]])
+    return mean[lower]

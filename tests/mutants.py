@@ -395,6 +395,8 @@ LAWS = [
     ("waits for exponential times", "_kernels/jumps/link_binding.pyx", "act", "t += draw_exponential(u[0]) / total", "t = draw_exponential(u[0]) / total"),
     ("crosslinkers of two heads", "jumps/_heads.py", "_set_rates", "volume, closing = self.volume(kT)", "volume, closing = self.volume(2.0 * kT)"),
     ("motors: stall", "_kernels/jumps/heads.pyx", "set_walk", "self.rates[b, 0] * exp_(-fmin(b * e, LARGEST_EXPONENT))", "self.rates[b, 0] * exp_(-fmin(0.8 * b * e, LARGEST_EXPONENT))"),
+    ("transitions written as text", "_kernels/jumps/transitions.pyx", "thin", "u[0] * self.highest < rate", "u[0] * self.highest < 1.2 * rate"),
+    ("averaged tensions", "_kernels/jumps/link_binding.pyx", "_average", "(1.0 - t.passed) * slope_of", "1.1 * (1.0 - t.passed) * slope_of"),
     ("networks of a pool", "_kernels/jumps/networks.pyx", "propensity", "- c.minus[k]", "- 0.5 * c.minus[k]"),
     ("points of a membrane that react", "_kernels/jumps/point_reactions.pyx", "rate_of", "return r.rate * self.most * n if", "return 2.0 * r.rate * self.most * n if"),
     ("beads in space that react", "_kernels/jumps/grounds.pyx", "draw_line", "max(u[0], max(u[1], v[0]))", "1.0"),

@@ -124,6 +124,19 @@ def motors(system):
     system.add_jump(mp.jumps.Motors(force, lattice, pool=grid["M"], **numbers, **options))
 
 
+def written(system):
+    proteins = system.topology["written"]
+    system.add_force(mp.forces.SoftSphere(proteins.of("B"), system.topology["beads"], 5.0, 0.8, name="of B"))
+    text = "A <-> B; rate = k*exp(-z^2), energy = 0.3\nB -> A; rate = step(x)"
+    system.add_jump(mp.jumps.CustomTransitions(proteins, text, at_most=60.0, k=40.0, name="transitions"))
+    sites = mp.Sites.beads(system.topology["beads"])
+    force = system.add_force(mp.forces.Links([], [], stiffness=15.0, length=0.8, name="written springs"))
+    rates = mp.jumps.Bell(12.0, average=0.05)
+    system.add_jump(mp.jumps.LinkBinding(force, sites, off_rate=5.0, on_rate=60.0, rates=rates, name="bound"))
+    system.add_jump(mp.jumps.CustomTransitions(
+        force, "unbind; rate = min(20*exp(tension/5), 90)", at_most=90.0, name="let go"))  # fmt: skip
+
+
 def creation(system):
     balls = system.topology["balls"]
     trap = system.add_force(mp.forces.HarmonicTrap(balls, 1.0, [0.0, 0.0, 0.0], name="trap"))
@@ -170,11 +183,11 @@ def ramp_of_numbers(system):
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
          "reactions": reactions, "in space": in_space, "landing": landing, "growth": growth,
-         "turnover": turnover, "crosslinkers": crosslinkers, "motors": motors, "edits": edits, "set_box": set_box,
-         "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
+         "turnover": turnover, "crosslinkers": crosslinkers, "motors": motors, "written": written, "edits": edits,
+         "set_box": set_box, "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
 JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth", "turnover",
-         "crosslinkers", "motors")  # fmt: skip
+         "crosslinkers", "motors", "written")  # fmt: skip
 # Filaments whose nodes have come and gone cannot be edited.
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2) if set(pair) != {"turnover", "edits"}}
 #: All that there is, at once.
@@ -196,6 +209,9 @@ def built(*parts, n=30):
     if "in space" in parts:
         places = np.random.default_rng(8).uniform([-3.9, -3.3, 0.5], [3.9, 3.3, 3.0], (20, 3))
         topology.add_beads(places, species=species, counts={"A": 10, "B": 10}, capacity=30, name="solved")
+    if "written" in parts:
+        two = {name: species[name] for name in "AB"}
+        topology.add_intriangle_points(sheet, species=two, counts={"A": 12}, seed=6, name="written")
     if "reactions" in parts:
         topology.add_intriangle_points(
             sheet, species=species, counts={"A": 6, "B": 6}, capacity=20, seed=4, name="proteins"

@@ -161,6 +161,21 @@ def walking():
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
 
 
+def switching():
+    """Beads that switch, and links that let go, at rates written as text."""
+    topology = mp.Topology()
+    species = {name: {"mass": 1.0, "friction": 0.5} for name in "AB"}
+    solved = topology.add_beads(line(6, [0.0, 0.0, 0.0]), species=species, of_species="A", name="solved")
+    beads = topology.add_beads(line(6, [0.0, 1.0, 0.0]), mass=1.0, friction=0.5, name="beads")
+    system = system_with(topology, forces.HarmonicTrap([solved, beads], 0.3, [2.0, 1.0, 0.0], name="trap"))
+    text = "A <-> B; rate = k*exp(-x^2), energy = 0.2"
+    system.add_jump(jumps.CustomTransitions(solved, text, at_most=20.0, k=10.0, name="switch"))
+    links = system.add_force(forces.Links([], [], stiffness=4.0, length=1.0, name="links"))
+    system.add_jump(jumps.LinkBinding(links, solved, beads, off_rate=2.0, on_rate=40.0, name="bind"))
+    system.add_jump(jumps.CustomTransitions(links, "unbind; rate = 5*length/(1 + length)", at_most=5.0, name="unbind"))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
+
+
 def growing():
     """Filaments that take subunits from a pool, and a bead in front of them."""
     topology = mp.Topology()
@@ -189,7 +204,7 @@ def overdamped():
     return mp.Simulation(system, mp.BrownianIntegrator(0.02, kT=0.5, seed=3), threads=1)
 
 
-ALL = open_space, periodic_box, reacting, holding, walking, growing, overdamped
+ALL = open_space, periodic_box, reacting, holding, walking, switching, growing, overdamped
 SCENES = {scene.__name__: scene for scene in ALL}
 
 

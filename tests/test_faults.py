@@ -978,6 +978,23 @@ def energies_beyond_all_numbers():
     return Scene(scene.context, lambda: (scene.mend(), trap.set(stiffness=0.0)), scene.bead, scene.object, "far")
 
 
+def transitions(subject, text, system, handle):
+    """A jump whose rate goes above its bound once its number is set."""
+    jump = system.add_jump(mp.jumps.CustomTransitions(subject, text, at_most=50.0, k=0.0, name="switch"))
+    context = make(system, "JBAGOGABJ", 0.1)
+    context.step(3)
+    jump.set(k=60.0)
+    return Scene(context, lambda: jump.set(k=0.0), set(handle.kind.all_rows.tolist()), handle.name)
+
+
+@fault("transitions.pyx", "_checked", "RATE_ABOVE_BOUND", "WrittenTurns", "is 60 1/s here, but must be from 0 to")
+def a_rate_that_is_above_its_bound():
+    topology = mp.Topology()
+    species = {name: {"mass": 1.0, "friction": 1.0} for name in "AB"}
+    beads = topology.add_beads(np.zeros((4, 3)), species=species, of_species="A", name="beads")
+    return transitions(beads, "A <-> B; rate = k", mp.System(topology), beads)
+
+
 @fault("exchange.pyx", "attempt", "TOO_CROWDED", "Exchange", "the jump allows for: give most_partners= or most_feet=")
 def more_triangles_below_a_bead_than_it_may_have():
     topology = mp.Topology()
@@ -1408,7 +1425,7 @@ def test_memory_runs_out(site):
 CODE = (
     r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
     r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|CONSTRAINTS_LOST|TOO_FAR|NO_GEODESIC|TOO_CURVED"
-    r"|OUT_OF_TETHER|TOO_WIDE|NO_DENSITY|TOO_CROWDED"
+    r"|OUT_OF_TETHER|TOO_WIDE|NO_DENSITY|TOO_CROWDED|RATE_ABOVE_BOUND"
     r"|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")

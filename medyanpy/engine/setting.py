@@ -22,6 +22,7 @@ from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
 from medyanpy.integrators import SplittingIntegrator
+from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.state import State
 from medyanpy.system import System
 
@@ -457,6 +458,41 @@ class Settable(Guarded):
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
         self._warn_of_box()
+
+    @one_at_a_time
+    def set_links(self, jump: str, links: Any) -> None:
+        """Move and remove links that `LinkBinding` has bound, or bind others; the energy is protocol work.
+
+        Pairs that stay keep what is known of them; others are new links.
+
+        Parameters
+        ----------
+        jump : str
+            Name of the jump in the system.
+        links : (k, 2) int
+            All that are to be bound, whatever their lengths: rows of its sites `a` and `b`, as in
+            ``state.jumps[jump]["links"]``. None, ``[]``, removes all.
+
+        Raises
+        ------
+        ParameterError
+            A name of no jump, or of one that is not a LinkBinding.
+        TopologyError
+            Sites that do not exist, or that may not be bound to each other. After an error all is as it was.
+        """
+        self._refresh()
+        jumping = self._schedule.jumping
+        names = {name: k for k, name in enumerate(jumping.names)}
+        k = look_up(names, jump, "jumps", ParameterError)
+        own, operation = jumping.jumps[k], jumping.operations[k]
+        if not isinstance(own, LinkBinding):
+            raise ParameterError(
+                f"set_links: {jump} must be a LinkBinding, not a {type(own).__name__}: molecules with heads are in a "
+                "pool, or carried, and come and go by its rates alone"
+            )
+        with self._counted_as_protocol():
+            own.take_links(operation, links)
+            self._store.program.changed()
 
     @contextmanager
     def _counted_as_protocol(self) -> Iterator[None]:

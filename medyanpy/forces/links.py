@@ -170,7 +170,8 @@ class SiteTerms(Force):
             there = f"{self._ids[0]} to {self._ids[-1]}" if len(self) else "none"
             was = 0 <= wanted[i] < self._next_id
             why = f"{noun} {wanted[i]} was removed" if was else f"there is no such {noun}"
-            raise ParameterError(f"{what}[{i}] = {wanted[i]}, but {why} ({len(self)} {noun}s: {there})")
+            hint = "; those that a jump has bound are changed by context.set_links" if self.has_links else ""
+            raise ParameterError(f"{what}[{i}] = {wanted[i]}, but {why} ({len(self)} {noun}s: {there}{hint})")
         in_order = np.sort(wanted)
         twice = np.flatnonzero(in_order[1:] == in_order[:-1])
         if len(twice):

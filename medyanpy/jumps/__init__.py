@@ -10,6 +10,7 @@ from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.capping import Capping
 from medyanpy.jumps.crosslinkers import CrosslinkerBinding
+from medyanpy.jumps.custom_transitions import CustomTransitions
 from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.jumps.motors import Motors
@@ -23,9 +24,9 @@ from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
     "Absorption", "Adsorption", "Ageing", "Bell", "BoxArea", "Capping", "CatchSlip", "CrosslinkerBinding",
-    "CytosimGrowth", "CytosimMotor", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding", "MedyanMotor", "MedyanRatchet",
-    "Motors", "Network", "Nucleation", "Polymerization", "Reaction", "Reactions", "Severing", "TrialMoves",
-    "read_network",
+    "CustomTransitions", "CytosimGrowth", "CytosimMotor", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding",
+    "MedyanMotor", "MedyanRatchet", "Motors", "Network", "Nucleation", "Polymerization", "Reaction", "Reactions",
+    "Severing", "TrialMoves", "read_network",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look
     from medyanpy.jumps._exchange import ExchangeForm
+    from medyanpy.jumps.custom_transitions import LinkForm
     from medyanpy.state import State
 
 __all__ = ["FormedJump"]
@@ -25,7 +26,7 @@ __all__ = ["FormedJump"]
 class FormedJump(Jump):
     """Jump that hands on what it is asked to its form, which it makes of what it is given."""
 
-    _form: "NetworkForm | PointForm | ExchangeForm"
+    _form: "NetworkForm | PointForm | ExchangeForm | LinkForm"
 
     @property
     def kinds(self) -> tuple[str, ...]:  # type: ignore[override]

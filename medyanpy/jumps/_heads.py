@@ -105,11 +105,18 @@ class HeadsJump(LinkingJump):
         if self._species is None:
             operation.set_heads((0.0, 0.0), off, (0.0, 0.0), hold_on)
             return on_rate, off[0]
-        volume, closing = self.volume(kT), [on_rate, on_rate]
-        if constants is not None:
-            closing = [rate / (constant * volume) for rate, constant in zip(off, constants.tolist(), strict=True)]
+        volume, closing = self.volume(kT), self._closing(kT, off, constants, on_rate)
         operation.set_heads([rate * volume for rate in closing], off, closing, hold_on)
         return max(closing), sum(off)
+
+    def _closing(
+        self, kT: float, off: tuple[float, float], constants: "np.ndarray | None", on_rate: float
+    ) -> list[float]:
+        """Return the rates at which the heads of a molecule take hold where a link would be relaxed, 1/s."""
+        if constants is None or self._species is None:
+            return [on_rate, on_rate]
+        volume = self.volume(kT)
+        return [rate / (constant * volume) for rate, constant in zip(off, constants.tolist(), strict=True)]
 
     # What states and files hold -----------------------------------------------------------------------------
 

@@ -186,8 +186,9 @@ class LinkingJump(Jump):
         return x * math.sqrt(kT / stiffness)
 
     def _follow_links(
-        self, operation: Any, kT: float, on: float, off: float, law: tuple[float, ...], slack: float, driven: bool
-    ) -> None:
+        self, operation: Any, kT: float, on: float, off: float, law: tuple[float, ...], slack: float, driven: bool,
+        average: float | None = None,
+    ) -> None:  # fmt: skip
         """Give an operation its rates (1/s), its law and the present links; see `set_rule` of the kernel."""
         kind, stiffness, length = self._spring()
         low, high = self.window(kT)
@@ -195,7 +196,10 @@ class LinkingJump(Jump):
         n = len(self._table.sites)
         rows, none = np.arange(n, dtype=np.int32), (np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
         near = NeighborList(rows, self._table.groups, np.full(n, 0.5 * high), high, _SKIN * high, *none)
-        operation.set_rule(kT, near, int(kind), (stiffness, length), low, high, on, off, *law, slack, driven)
+        # Rates of averages do not change with lengths: bounds are those of pairs alone.
+        slack = slack if average is None else math.inf
+        rule = kT, near, int(kind), (stiffness, length), low, high, on, off, *law, slack, driven
+        operation.set_rule(*rule, average or 0.0)
 
     def _labels(self, topology: "Topology") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return labels (n,) of sites that are not bound to each other, and which are too near to each; see the
@@ -250,6 +254,8 @@ class LinkingJump(Jump):
         arrays = {name: array.copy() for name, array in operation.arrays().items()}
         n, p = len(self._table.sites), self._partners
         arrays["other"][...], arrays["id"][...], arrays["end"][...] = -1, -1, p * np.arange(n)
+        if "mean" in arrays:
+            arrays["mean"][...] = 0.0
         # In their order, as the letter binds them: each is at both of its ends.
         ends = np.column_stack([self._table.of_a[pairs[:, 0]], self._table.of_b[pairs[:, 1]]])
         for link, (i, j) in enumerate(ends.tolist()):
@@ -290,6 +296,7 @@ class LinkingJump(Jump):
             bound, ever = arrays["numbers"].tolist()
             ok = ok and 2 * bound == here.sum() and int(ids[here].max(initial=-1)) < ever
             ok = ok and bool((ids[here] >= 0).all()) and (self._most_links is None or bound <= self._most_links)
+            ok = ok and bool(np.isfinite(arrays.get("mean", np.zeros(1))).all())
             ok = ok and arrays["listed"].tolist() in ([0, 0], [1, 0], [1, 1])
         if not ok:
             raise ParameterError(f"{self.name}: the links that are said to be bound cannot be")

@@ -297,9 +297,13 @@ class PointForm(SpeciesForm):
         return microscopic_rate(k, self._reach, diffusion, density) if isfinite(kT) else inf
 
     def bind(self, layout: "Layout", kT: float) -> PointReactions:
+        return self.bound_by(PointReactions, layout, kT)
+
+    def bound_by(self, kernel: Any, layout: "Layout", kT: float) -> PointReactions:
+        """Return the operation of a class of kernels."""
         handle, ground = self._handle, self._ground.bind(layout)
         ground.layout = layout
-        operation = PointReactions(
+        operation: PointReactions = kernel(
             self._jump.name, kT, False, self._jump.every, layout.room, layout.places_by_row(handle),
             np.array([one.mass for one in handle._species]), layout.n, ground,
             WorkSpace(layout.n, layout.momenta_sizes), None if self._pool is None else layout.pools[self._pool],

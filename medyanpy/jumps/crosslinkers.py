@@ -120,6 +120,12 @@ class CrosslinkerBinding(HeadsJump):
         self._same_filament = bool(given["same_filament"])
         self._take_sites(given)
 
+    def fastest(self, kT: float | None) -> float | None:
+        if kT is None:
+            return None
+        off = tuple(self._numbers["off_rates"].tolist())
+        return float(max(*off, *self._closing(kT, off, self._numbers["dissociation_constants"], 0.0)))
+
     def update(self, operation: "JumpOperation", kT: float) -> None:
         numbers, share = self._numbers, self._numbers["load_sharing"]
         off, law = tuple(numbers["off_rates"].tolist()), (1.0 - share, share, 0.0, 0.0, 0.0)

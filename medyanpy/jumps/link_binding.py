@@ -4,10 +4,12 @@ import math
 from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from medyanpy._kernels.jumps import link_binding as kernel
 from medyanpy._tools.validation import whole_number
 from medyanpy.core.sites import Sites
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Given, argument, declared, number
@@ -192,8 +194,34 @@ class LinkBinding(LinkingJump):
         law = (1.0 - share, share, 0.0, 0.0, 0.0)
         if rates is not None:
             law = float(rates.window is None), 0.0, rates.catch_share, 1.0 / rates.slip, 1.0 / rates.catch
-        slack = self._slack(kT, *law[1:])
-        self._follow_links(operation, kT, self._binding_rate(kT), self._numbers["off_rate"], law, slack, self.driven)
+        slack, average = self._slack(kT, *law[1:]), None if rates is None else rates.average
+        pairs = self._binding_rate(kT), self._numbers["off_rate"]
+        self._follow_links(operation, kT, *pairs, law, slack, self.driven, average)
+
+    def take_links(self, operation: Any, links: Any) -> None:
+        """Bind these pairs, (k, 2) rows of `a` and `b`, and no others; TopologyError where they may not be bound, and
+        then nothing changes."""
+        rows, own = self._checked_pairs(links), operation.arrays()
+        before = {name: array.copy() for name, array in own.items()}
+        for name, array in self.arrays_shown(operation, {"links": rows[:0]}).items():
+            own[name][...] = array
+        for i, (a, b) in enumerate(rows.tolist()):
+            why = operation.bind(self._table.of_a[a], self._table.of_b[b])
+            if why:
+                for name, array in before.items():
+                    own[name][...] = array
+                operation.forget_all()
+                raise TopologyError(f"{self.name}: links[{i}] = ({a}, {b}) cannot be bound: {why}")
+        if "mean" in own:
+            self._keep_means(before, own)
+
+    def _keep_means(self, before: dict[str, np.ndarray], own: dict[str, np.ndarray]) -> None:
+        """Give links between the same two sites the mean that they had."""
+        p = self._partners
+        known = {(s // p, int(j)): before["mean"][s] for s, j in enumerate(before["other"]) if j >= 0}
+        for s, j in enumerate(own["other"]):
+            if j >= 0:
+                own["mean"][s] = known.get((s // p, int(j)), 0.0)
 
     def window(self, kT: float) -> tuple[float, float]:
         """Return the lengths at which pairs bind, nm."""

@@ -238,12 +238,29 @@ class Motors(HeadsJump):
         self._fuel(kT)
         return super().bind(layout, kT)
 
+    def _off_rate(self) -> float:
+        """Return the rate at which a head, or a bundle that is one, lets go without a load, 1/s."""
+        off, on, n, rates = self._numbers["off_rate"], self._numbers["on_rate"], self._all_heads, self._rates
+        if rates is not None and rates.lumped and n > 1 and on > 0.0:
+            return float(n * on / math.expm1(n * math.log1p(on / off)))
+        return float(off)
+
+    def fastest(self, kT: float | None) -> float | None:
+        if kT is None:
+            return None
+        numbers, off, step = self._numbers, self._off_rate(), abs(self._step)
+        ahead, theta, (_, stiffness, _) = numbers["unloaded_velocity"] / step, numbers["load_sharing"], self._spring()
+        if self._rates is None:
+            # As in the kernel: faster by what thermal motion of a spring takes.
+            ahead *= math.exp(0.5 * theta * (1.0 - theta) * float(stiffness) * step**2 / kT)
+            ahead /= -math.expm1(-numbers["stall_force"] * step / kT)
+        first = self._all_heads * (numbers["on_rate"] or 0.0)
+        return float(max(off, ahead, *self._closing(kT, (off, off), numbers["dissociation_constants"], first)))
+
     def update(self, operation: "JumpOperation", kT: float) -> None:
         numbers, rates, n = self._numbers, self._rates, self._all_heads
-        off, share, theta = numbers["off_rate"], numbers["unbinding_share"], numbers["load_sharing"]
+        off, share, theta = self._off_rate(), numbers["unbinding_share"], numbers["load_sharing"]
         on, step, (_, stiffness, _) = numbers["on_rate"], abs(self._step), self._spring()
-        if rates is not None and rates.lumped and n > 1:
-            off = n * on / math.expm1(n * math.log1p(on / off)) if on > 0.0 else off
         walk = step, numbers["unloaded_velocity"], numbers["stall_force"], theta, float(stiffness), self._fuel(kT)
         law = (1.0 - share, share, 0.0, 0.0, 0.0)
         if rates is not None:
@@ -254,4 +271,5 @@ class Motors(HeadsJump):
         first, more = n * (on or 0.0), (on or 0.0) if self._heads > 1 else 0.0
         pairs = self._set_rates(operation, kT, (off, off), numbers["dissociation_constants"], first, more)
         slack = min(self._slack(kT, *law[1:]), self._slack_of_walks(kT, theta, step))
-        self._follow_links(operation, kT, *pairs, law, slack, rates is not None)
+        average = None if rates is None else rates.average
+        self._follow_links(operation, kT, *pairs, law, slack, rates is not None, average)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import averaged_tensions, refuses
 
 import medyanpy as mp
 from medyanpy.files.documents import deserialize, serialize
@@ -516,3 +516,43 @@ def test_a_lattice_of_another_topology_is_refused():
 def test_long_steps_that_share_no_load_are_warned_of():
     with pytest.warns(mp.errors.UnitsWarning, match="load_sharing = 0 with a step of 8 nm, 7.73 kT .*take 0.1 to 0.3"):
         made(load_sharing=0.0, stall_force=4.0)
+
+
+def test_the_fastest_rates_of_heads_are_told():
+    topology = mp.Topology()
+    _, lattice = tracks(topology, 2, 8)
+    system = mp.System(topology)
+    pool = system.add_pool(mp.Pool(volume=1e6, counts={"X": 5, "M": 5}))
+    springs = system.add_force(mp.forces.Links([], [], stiffness=0.3, length=35.0, name="springs"))
+    arms = system.add_force(mp.forces.Links([], [], stiffness=0.3, length=35.0, name="arms"))
+    constants = {"dissociation_constants": (1e-7, 1e-3), "off_rates": (0.3, 0.7)}
+    linkers = system.add_jump(mp.jumps.CrosslinkerBinding(springs, lattice, pool=pool["X"], **constants))
+    walk = {"step": STEP, "stall_force": 2.0, "off_rate": 0.5, "on_rate": 0.2}
+    motors = system.add_jump(mp.jumps.Motors(
+        arms, lattice, pool=pool["M"], unloaded_velocity=40.0, load_sharing=0.5, **walk))  # fmt: skip
+    volume = linkers.volume(KT)
+    assert linkers.fastest(KT) == pytest.approx(max(0.7, 0.3 / (1e-7 * volume)))
+    forth = 5.0 * math.exp(0.125 * 0.3 * STEP**2 / KT) / (1.0 - math.exp(-2.0 * STEP / KT))
+    assert motors.fastest(KT) == pytest.approx(forth)
+    motors.set(unloaded_velocity=1e-3, off_rate=3.0)
+    assert motors.fastest(KT) == 3.0
+    assert linkers.fastest(None) is motors.fastest(None) is None
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 1e-3, kT=KT, seed=1), threads=1)
+    told = str(simulation.check())
+    assert "CrosslinkerBinding" in told
+    assert "Motors" in told
+
+
+def test_named_laws_of_motors_read_the_mean():
+    """At stall a head that reads the force of the moment walks at 0.030 v_0; by the mean at what this makes of it."""
+    rate, steps = 0.02, 1500
+    rates = mp.jumps.CytosimMotor(average=5.0)
+    simulation, lattice = pulled(0.05, 0.0, 6.0, 600, velocity=rate * STEP, stall=6.0, rates=rates)
+    simulation.step(60)
+    before, seen = net_steps(simulation, lattice), []
+    for _ in range(steps // 10):
+        simulation.step(10)
+        seen.append(np.clip(1.0 - averaged_tensions(simulation) / 6.0, 0.0, 1.0).mean())
+    moved = net_steps(simulation, lattice, before)
+    assert np.mean(seen) < 0.02
+    check_mean("over v_0", moved / (steps * rate), np.mean(seen), sees=0.012)

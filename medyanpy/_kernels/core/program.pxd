@@ -34,6 +34,7 @@ cdef enum FaultCode:
     TOO_WIDE = 20             # an edge of a mesh about as long as half of the box; as OUT_OF_TETHER
     NO_DENSITY = 21           # a control of adaptive steps, or their density, that is not positive
     TOO_CROWDED = 22          # a point with more partners in reach than a reaction allows for
+    RATE_ABOVE_BOUND = 23     # a rate that a user has written, above the bound that goes with it, or below 0
 
 
 cdef struct Fault:

@@ -13,8 +13,8 @@ from libc.string cimport memcpy
 from medyanpy._kernels.core.box cimport set_lengths
 from medyanpy._kernels.core.program cimport (
     CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_COUNT, LOST_SURFACE, NO_DENSITY, NO_GEODESIC, NO_ROOM,
-    NO_ROOT, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, OUT_OF_TETHER, PYTHON_EXCEPTION, RUNAWAY,
-    TOO_CROWDED, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS, TOO_WIDE,
+    NO_ROOT, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, OUT_OF_TETHER, PYTHON_EXCEPTION,
+    RATE_ABOVE_BOUND, RUNAWAY, TOO_CROWDED, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS, TOO_WIDE,
 )
 from medyanpy._kernels.core.vec3 cimport all_finite
 
@@ -63,6 +63,7 @@ FAULTS = {
     TOO_WIDE: "too wide",
     NO_DENSITY: "no density",
     TOO_CROWDED: "too crowded",
+    RATE_ABOVE_BOUND: "rate above bound",
 }
 
 

@@ -42,7 +42,7 @@ from medyanpy._kernels.core.sites cimport SiteTable, where
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.jump cimport Draws, draw_two
 from medyanpy._kernels.jumps.link_binding cimport (
-    BIND, UNBIND, LinkBinding, Rule, Walk, distance_of, energy_of, off_rate_of)
+    BIND, UNBIND, LinkBinding, Rule, Walk, distance_of, energy_of, off_rate_at, slope_of)
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 cdef double LARGEST_EXPONENT = 230.0
@@ -413,7 +413,7 @@ cdef class Heads(LinkBinding):
             return
         if self.holding[i] <= 1:
             # off_rate_of is that of both heads.
-            ways.off = off_rate_of(rule, r) * (self.off[h] / rule.k_off)
+            ways.off = off_rate_at(&self.task, i, r) * (self.off[h] / rule.k_off)
         if not self.walking:
             return
         for k in range(2):
@@ -434,15 +434,9 @@ cdef class Heads(LinkBinding):
                 displacement(&world.box, x, ahead, ahead)
                 where(self.task.rows, world, other, d)
                 displacement(&world.box, x, d, d)
-                u = self.slope_at(r)
+                u = slope_of(rule, r) if self.task.mean == NULL else self.task.mean[i]
                 load = -u * dot(ahead, d) / fmax(r * sqrt(dot(ahead, ahead)), 1e-300)
                 ways.walk[0] = self.velocity_at(load) / self.step
-
-    cdef double slope_at(self, double r) noexcept nogil:
-        """U', pN: negative where a link pushes."""
-        cdef const Rule* rule = &self.task.rule
-        cdef double tension, u = energy_of(rule, r, &tension)
-        return tension if r > rule.p[1] else -sqrt(2.0 * rule.p[0] * u)
 
     cdef int leave(self, World* world, double x, double t, Py_ssize_t slot) noexcept nogil:
         cdef Ways[2] ways
@@ -475,7 +469,7 @@ cdef class Heads(LinkBinding):
             on = rule.k_on * exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
             on *= 1.0 if self.carried else self.closing[h] / rule.k_on
             if on > 0.0:
-                chemical = self.kT * log_(off_rate_of(rule, r) * (self.off[h] / rule.k_off) / on) - energy
+                chemical = self.kT * log_(off_rate_at(&self.task, i, r) * (self.off[h] / rule.k_off) / on) - energy
         self.part(slot, slot)
         self.head[i] = self.holding[i] = 0
         if not self.carried:

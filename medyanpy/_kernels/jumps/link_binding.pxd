@@ -28,6 +28,7 @@ cdef struct Rule:
     double catch_share        # w
     double slip               # 1 over F_s; 0 where the tension does nothing
     double catch              # 1 over F_c
+    double average            # s: over which the tension is averaged; 0: that of the moment
     int driven
 
 
@@ -85,6 +86,8 @@ cdef struct Binding:
     double* at                # (n, 3) where sites that have links were when these were measured
     double* rate              # (n p,) 1/s, bounds, of the lower site of each link; of all other slots 0
     double* rates             # by block of slots
+    double passed             # of a mean, what is left of it in a letter: exp(-h/average)
+    double* mean              # (n p,) pN, at both ends of each link: the mean of U'; NULL where none is taken
     const int32_t* held       # (n,) whether somebody holds a site, also without a link; or NULL
     Walk walk
     bint walks
@@ -93,6 +96,10 @@ cdef struct Binding:
 # The energy of a link of length r, pN nm, and its tension; and the rate at which it lets go, 1/s.
 cdef double energy_of(const Rule* rule, double r, double* tension) noexcept nogil
 cdef double off_rate_of(const Rule* rule, double r) noexcept nogil
+# That of the link in a slot, of length r: of averaged tensions by their mean.
+cdef double off_rate_at(const Binding* t, Py_ssize_t slot, double r) noexcept nogil
+# U' (pN): negative where a link pushes.
+cdef double slope_of(const Rule* rule, double r) noexcept nogil
 cdef double distance_of(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
 
@@ -113,6 +120,7 @@ cdef class LinkBinding(JumpOperation):
     cdef int32_t[::1] other
     cdef int32_t[::1] end
     cdef int64_t[::1] id
+    cdef double[::1] mean         # of averaged tensions; of no length where none are
     cdef int64_t[::1] numbers     # links bound now, and ever
     cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
     cdef double[:, ::1] measured  # (n_watched, 3) and when links were measured
@@ -144,6 +152,7 @@ cdef class LinkBinding(JumpOperation):
     cdef void bound_pairs(self, double way) noexcept nogil
     cdef void compute_anew(self) noexcept nogil
     cdef take_places(self, LinkBinding before, theirs, here)
+    cdef double mean_of(self, int64_t id)
     cdef bint is_full(self, Py_ssize_t i) noexcept nogil
     # Links at a site, of all jumps that share it.
     cdef Py_ssize_t held_at(self, Py_ssize_t i) noexcept nogil

@@ -9,7 +9,9 @@ for n links that are bound already, and a bound link lets go at
     k_off exp(s U / kT),   low <= r <= high                       (balanced: c = 1 - s)
     k_off [(1 - w) exp(F / F_s) + w exp(-F / F_c)]                (driven)
 
-with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0).
+with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0); or with the mean m of U' in place of U', which
+in each letter of length h becomes m e^(-h/T) + U' (1 - e^(-h/T)), from 0 when it binds. Rates are then known, without
+bounds: they are computed in each letter.
 
 Neither is looked at one by one (thinning). Where sites were when pairs were last listed, each pair that may come into
 reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the skin of the
@@ -69,15 +71,31 @@ cdef double energy_of(const Rule* rule, double r, double* tension) noexcept nogi
     return u[0]
 
 
+cdef double slope_of(const Rule* rule, double r) noexcept nogil:
+    cdef double u[4]
+    evaluate(rule.kind, rule.p, r, 1, u)
+    return u[1]
+
+
+cdef inline double _driven_rate(const Rule* rule, double tension) noexcept nogil:
+    return rule.k_off * (
+        (1.0 - rule.catch_share) * exp_(fmin(tension * rule.slip, LARGEST_EXPONENT))
+        + rule.catch_share * exp_(-fmin(tension * rule.catch, LARGEST_EXPONENT))
+    )
+
+
+cdef double off_rate_at(const Binding* t, Py_ssize_t slot, double r) noexcept nogil:
+    if t.mean == NULL:
+        return off_rate_of(&t.rule, r)
+    return _driven_rate(&t.rule, fmax(t.mean[slot], 0.0))
+
+
 cdef double off_rate_of(const Rule* rule, double r) noexcept nogil:
     cdef double tension, u = 0.0
     if rule.driven or rule.off_share != 0.0:
         u = energy_of(rule, r, &tension)
     if rule.driven:
-        return rule.k_off * (
-            (1.0 - rule.catch_share) * exp_(fmin(tension * rule.slip, LARGEST_EXPONENT))
-            + rule.catch_share * exp_(-fmin(tension * rule.catch, LARGEST_EXPONENT))
-        )
+        return _driven_rate(rule, tension)
     if not rule.low <= r <= rule.high:
         return 0.0
     return rule.k_off if rule.off_share == 0.0 else rule.k_off * exp_(rule.off_share * u)
@@ -185,7 +203,10 @@ cdef void _rate_slots(Binding* t, const World* world, Py_ssize_t first, Py_ssize
         t.rate[s] = 0.0
         if s < t.end[i] and i < t.other[s]:
             displacement(&world.box, t.at + 3 * i, t.at + 3 * <Py_ssize_t> t.other[s], d)
-            t.rate[s] = _off_bound(&t.rule, sqrt(dot(d, d)), t.slack)
+            if t.mean == NULL:
+                t.rate[s] = _off_bound(&t.rule, sqrt(dot(d, d)), t.slack)
+            else:
+                t.rate[s] = off_rate_at(t, s, 0.0) * (1.0 + 1e-9)
             if t.walks:
                 t.rate[s] += _walk_bound(t, world, i, t.other[s], sqrt(dot(d, d)))
                 t.rate[s] += _walk_bound(t, world, t.other[s], i, sqrt(dot(d, d)))
@@ -204,6 +225,19 @@ cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef Binding* t = <Binding*> task
     _rate_slots(t, world, first, last)
     _add(t, first // BLOCK)
+    return 0
+
+
+cdef int _average(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Means of the tensions of links, at both of their ends alike."""
+    cdef Binding* t = <Binding*> task
+    cdef Py_ssize_t s, i
+    cdef double r
+    for s in range(first, last):
+        i = s // t.partners
+        if s < t.end[i]:
+            r = distance_of(t, world, min(i, <Py_ssize_t> t.other[s]), max(i, <Py_ssize_t> t.other[s]))
+            t.mean[s] = t.passed * t.mean[s] + (1.0 - t.passed) * slope_of(&t.rule, r)
     return 0
 
 
@@ -325,6 +359,8 @@ cdef class LinkBinding(JumpOperation):
         self.end = np.arange(0, n * partners, partners, dtype=np.int32)
         self.id = np.full(n * partners, -1, np.int64)
         self.numbers = np.zeros(2, np.int64)
+        self.mean = np.zeros(0)
+        self.task.mean = NULL
         self.watch()
         self.listed = np.zeros(2, np.int64)
         # Room for one more: without sites each still has a first element.
@@ -386,7 +422,7 @@ cdef class LinkBinding(JumpOperation):
 
     def set_rule(self, double kT, NeighborList neighbors, int kind, parameters, double low, double high,
                  double k_on, double k_off, double on_share, double off_share, double catch_share, double slip,
-                 double catch, double slack, bint driven):
+                 double catch, double slack, bint driven, double average=0.0):
         """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT.
 
         slack (nm): how far the length of a link may change until links are measured again; less where the list of pairs
@@ -410,7 +446,11 @@ cdef class LinkBinding(JumpOperation):
         rule.catch_share = catch_share
         rule.slip = slip
         rule.catch = catch
+        rule.average = average
         rule.driven = driven
+        if average > 0.0 and self.task.mean == NULL:
+            self.mean = np.zeros(max(1, self.task.n * self.task.partners))
+            self.task.mean = <double*> vector[double](self.held, self.mean)
         if is_same and memcmp(&before, rule, sizeof(Rule)) == 0:
             # Who sets numbers to what they are, as a ramp does where a run is cut, changes nothing.
             return
@@ -473,11 +513,12 @@ cdef class LinkBinding(JumpOperation):
         self.n_changes[0] += 1
 
     def arrays(self):
-        return {
+        out = {
             **super().arrays(), "other": np.asarray(self.other), "end": np.asarray(self.end),
             "id": np.asarray(self.id), "numbers": np.asarray(self.numbers), "built": np.asarray(self.built),
             "measured": np.asarray(self.measured), "listed": np.asarray(self.listed),
         }
+        return out if self.task.mean == NULL else {**out, "mean": np.asarray(self.mean)}
 
     def took_over(self):
         self.forget()
@@ -527,12 +568,18 @@ cdef class LinkBinding(JumpOperation):
         self.id[:] = -1
         for k in range(ids.shape[0]):
             self.put(pairs[k, 0], pairs[k, 1], ids[k])
+            if self.task.mean != NULL:
+                self.mean[self.end[pairs[k, 0]] - 1] = before.mean_of(ids[k])
             self.put(pairs[k, 1], pairs[k, 0], ids[k])
         self.numbers[0] = ids.shape[0]
         self.numbers[1] = before.numbers[1]
         for k in range(3):
             self.counts[k] = before.counts[k]
             self.driving[k] = before.driving[k]
+
+    cdef double mean_of(self, int64_t id):
+        """The averaged tension of a link, by its number."""
+        return self.mean[np.flatnonzero(np.asarray(self.id) == id)[0]] if self.task.mean != NULL else 0.0
 
     cdef take_places(self, LinkBinding before, theirs, here):
         """Where those watched were, by the sites that both have."""
@@ -602,8 +649,15 @@ cdef class LinkBinding(JumpOperation):
         return False
 
     cdef void put(self, Py_ssize_t i, Py_ssize_t j, int64_t id) noexcept nogil:
+        cdef Py_ssize_t s
         self.other[self.end[i]] = <int32_t> j
         self.id[self.end[i]] = id
+        if self.task.mean != NULL:
+            # That of its other end, where the link is there already.
+            self.mean[self.end[i]] = 0.0
+            for s in range(self.task.partners * j, self.end[j]):
+                if self.id[s] == id:
+                    self.mean[self.end[i]] = self.mean[s]
         self.end[i] += 1
 
     cdef void take(self, Py_ssize_t i, int64_t id) noexcept nogil:
@@ -612,10 +666,14 @@ cdef class LinkBinding(JumpOperation):
             if self.id[s] != id:
                 self.other[at] = self.other[s]
                 self.id[at] = self.id[s]
+                if self.task.mean != NULL:
+                    self.mean[at] = self.mean[s]
                 at += 1
         for s in range(at, self.end[i]):
             self.other[s] = -1
             self.id[s] = -1
+            if self.task.mean != NULL:
+                self.mean[s] = 0.0
         self.end[i] = <int32_t> at
 
     cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
@@ -650,6 +708,10 @@ cdef class LinkBinding(JumpOperation):
         if draw_exponential(u[0]) >= (1.0001 * (rule.k_on * self.most_pairs + other) + most_off) * h:
             return 0
         self.look(world)
+        if self.task.mean != NULL:
+            self.task.passed = exp_(-h / rule.average)
+            over_blocks(_average, &self.task, world, self.task.n * self.task.partners, BLOCK)
+            self.rated = False
         fault = self.follow(world, h)
         if fault != 0:
             return fault
@@ -716,7 +778,7 @@ cdef class LinkBinding(JumpOperation):
         cdef int fault
         if not has_lengths(&world.box, self.made_in):
             self.made = self.rated = False
-        if not moved and self.listed[1] == 0:
+        if not moved and self.listed[1] == 0 and t.mean == NULL:
             if not self.rated:
                 self.rate_links(world)
             moved = self.off_rate * h > self.numbers[0]
@@ -740,7 +802,7 @@ cdef class LinkBinding(JumpOperation):
         if not self.rated:
             self.rate_links(world)
             # Rates of now in place of bounds, if these would bring more attempts than there are links.
-            if moved and self.off_rate * h > self.numbers[0]:
+            if moved and self.off_rate * h > self.numbers[0] and t.mean == NULL:
                 self.listed[1] = 1
                 self.rate_links(world)
         memcpy(self.made_in, world.box.length, sizeof(self.made_in))
@@ -835,7 +897,7 @@ cdef class LinkBinding(JumpOperation):
             return self.lost(world)
         if not w < self.share_of(i, j) * there:
             return 0
-        return self.bind_pair(world, t, i, j, energy, there, off_rate_of(rule, r))
+        return self.bind_pair(world, t, i, j, energy, there, rule.k_off if task.mean != NULL else off_rate_of(rule, r))
 
     cdef int bind_pair(self, World* world, double t, Py_ssize_t i, Py_ssize_t j, double energy, double there,
                        double back) noexcept nogil:
@@ -885,7 +947,7 @@ cdef class LinkBinding(JumpOperation):
     cdef int leave(self, World* world, double x, double t, Py_ssize_t slot) noexcept nogil:
         cdef const Rule* rule = &self.task.rule
         cdef Py_ssize_t i = slot // self.task.partners, j = self.task.other[slot]
-        cdef double r = distance_of(&self.task, world, i, j), off = off_rate_of(rule, r)
+        cdef double r = distance_of(&self.task, world, i, j), off = off_rate_at(&self.task, slot, r)
         cdef double energy, tension, on
         if not off <= self.task.rate[slot]:
             return self.lost(world)

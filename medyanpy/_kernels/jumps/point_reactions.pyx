@@ -262,7 +262,7 @@ cdef class PointReactions(JumpOperation):
         cdef double u[2]
         cdef double v[6]
         cdef double* given = NULL
-        cdef double second, K = 0.0, old = 0.0
+        cdef double second, K = 0.0, old = 0.0, affinity = r.affinity
         cdef int32_t a = -1, b = -1
         cdef int64_t id_a, id_b = -1, next_id = self.room.next_id[0]
         cdef Py_ssize_t n, k, cell = 0, changed = 0
@@ -297,6 +297,10 @@ cdef class PointReactions(JumpOperation):
                 self.ground.draw_line(draws, line.d)
                 ends = self.ground.go(world, -r.fraction, line.d, &spot) and (
                     self.ground.go(world, 1.0 - r.fraction, line.d, &other))
+            elif r.kind == TURN:
+                fault = self.thin(world, which, a, &spot, draws, &affinity, &ends)
+                if fault != 0 or not ends:
+                    return fault
             if not ends:
                 return record_fault(world, TOO_FAR, a, -1)
         if (r.taken >= 0 or r.given >= 0) and self.pool.n_cells > 1:
@@ -347,7 +351,11 @@ cdef class PointReactions(JumpOperation):
             self.pool.put(cell, r.given, 1)
         if r.kind == COME:
             id_a = self.room.ids[before[0].place]
-        return self.happened(world, t, <int> which, id_a, id_b, self.gained + K, K, self.kT * r.affinity)
+        return self.happened(world, t, <int> which, id_a, id_b, self.gained + K, K, self.kT * affinity)
+
+    cdef int thin(self, World* world, Py_ssize_t which, int32_t place, const Spot* spot, Draws* draws,
+                  double* affinity, bint* goes) noexcept nogil:
+        return 0
 
     cdef int decide(self, World* world, int32_t place, double old, Draws* draws, bint* accepted) noexcept nogil:
         """By what has been gained, and how the whole energy of the other forces has changed."""
