@@ -292,8 +292,8 @@ def other_handle(n=1):
 
 
 @pytest.mark.parametrize(("act", "error", "text"), [
-    (lambda li: li.remove(3), mp.ParameterError, r"ids\[0\] = 3, but there is no such link \(2 links: 0 to 2\)"),
-    (lambda li: li.remove([0, 1]), mp.ParameterError, r"ids\[1\] = 1, but link 1 was removed \(2 links: 0 to 2\)"),
+    (lambda li: li.remove(3), mp.ParameterError, r"ids\[0\] = 3, but there is no such link \(2 links: 0 to 2; those"),
+    (lambda li: li.remove([0, 1]), mp.ParameterError, r"ids\[1\] = 1, but link 1 was removed \(2 links: 0 to 2; those"),
     (lambda li: li.remove([0, -1]), mp.ParameterError, r"ids\[1\] = -1, but there is no such link"),
     (lambda li: li.remove([2, 0, 2]), mp.ParameterError, "link 2 is named twice"),
     (lambda li: li.move(1, a=[5]), mp.ParameterError, r"ids\[0\] = 1, but link 1 was removed"),
