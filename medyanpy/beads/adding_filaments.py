@@ -174,7 +174,7 @@ class FilamentSpec:
         for wrong, why in (
             (self.rise is None, "it is of filaments that grow: give rise="),
             (len(handle.fixed_nodes) > 0, "nodes that come and go are not fixed: leave out fixed_nodes="),
-            (self.friction_along is not None, "they need one friction, along and across"),
+            (self.friction_along is not None, "they need one friction, the same along and across: give one number"),
         ):
             if wrong:
                 raise TopologyError(f"{what}: capacity_links = {self.capacity_links}, but {why}")
