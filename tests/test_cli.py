@@ -587,7 +587,7 @@ def test_a_network_is_compared_with_what_it_was():
     """Of made-up looks: a network that does not shrink, and molecules that get lost, are found."""
 
     def verdicts(end, lost=0):
-        watch = contraction_demo.Watch(None, (None, None))
+        watch = contraction_demo.Watch(None)
         watch.errors = [1e-12]
         n, m = contraction_demo.LINKERS, contraction_demo.MOTORS
         watch.rows = [

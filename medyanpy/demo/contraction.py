@@ -11,10 +11,20 @@ import numpy as np
 
 import medyanpy as mp
 from medyanpy.demo.registry import Option, demo
-from medyanpy.demo.report import KT, TEMPERATURE, Demo, Line, Report, bound_line, not_measured, sampling_interval
+from medyanpy.demo.report import (
+    KT,
+    TEMPERATURE,
+    Demo,
+    Line,
+    Report,
+    bound_line,
+    energy_missing,
+    not_measured,
+    sampling_interval,
+)
+from medyanpy.demo.vesicle import ACTIN, N_LINKS, link_error
 
-ACTIN = mp.presets.actin()
-N_LINKS, RADIUS = 12, 170.0  # Links of 27.5 nm; nm, of the ball that the middles of filaments are in.
+RADIUS = 170.0  # nm, of the ball that the middles of filaments are in.
 # A cytoplasm three times more viscous than water; s, in which nodes forget velocities; s.
 VISCOSITY, RELAXATION, TIMESTEP = 3.0 * mp.presets.WATER, 2e-5, 2e-7
 FASTER = 1e4
@@ -31,8 +41,8 @@ MICROMOLAR = mp.units.micromolar
 class Watch:
     """Radius of gyration (nm), molecules, links, and what motors use up and give, look by look."""
 
-    def __init__(self, actin: Any, links: tuple[Any, Any]) -> None:
-        self._actin, self._links = actin, links
+    def __init__(self, actin: Any) -> None:
+        self._actin = actin
         self.rows: list[tuple[float, ...]] = []
         self.errors: list[float] = []
         self._start: mp.State | None = None
@@ -40,26 +50,22 @@ class Watch:
 
     def look(self, simulation: mp.Simulation, state: mp.State) -> None:
         x = state.positions[self._actin.beads]
-        a, b = self._actin.beads[self._actin.links.T]
-        lengths = np.linalg.norm(state.positions[b] - state.positions[a], axis=1)
-        self.errors.append(float(np.abs(lengths / self._actin.link_lengths - 1.0).max()))
+        self.errors.append(link_error(self._actin, state))
         if not simulation.report_work:
             simulation.report_work = True
             self._start = simulation.context.get_state(energy=True)
             state = simulation.context.get_state(positions=True, energy=True)
         assert self._start is not None
-        works = [getattr(state, name) - getattr(self._start, name) for name in _WORKS]
-        self.missing = abs(state.total_energy - self._start.total_energy - sum(works)) / abs(state.total_energy)
+        self.missing = energy_missing(self._start, state)
         held = [(np.asarray(state.jumps[name]["links"]) >= 0).sum(axis=1) for name in ("crosslinkers", "motors")]
         molecules = [state.pools[name] + len(one) for name, one in zip(_SPECIES, held, strict=True)]
         gyration = float(np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1).mean()))
         self.rows.append((
-            gyration, *molecules, *(int((one == 2).sum()) for one in held), works[0], works[3],
-            KT * state.entropy_production,
+            gyration, *molecules, *(int((one == 2).sum()) for one in held), state.heat - self._start.heat,
+            state.chemical_work - self._start.chemical_work, KT * state.entropy_production,
         ))  # fmt: skip
 
 
-_WORKS = ("heat", "shadow_work", "protocol_work", "chemical_work")
 _SPECIES = ("alpha-actinin", "minifilaments")
 
 
@@ -70,7 +76,7 @@ _SPECIES = ("alpha-actinin", "minifilaments")
     steps=Option(6_000, "time steps"),
 )
 def run_contraction_demo(report: Report, network: int) -> Demo:
-    system, actin, links = _build(network, report.seed)
+    system, actin, myosin = _build(network, report.seed)
     length = N_LINKS * ACTIN.link_length
     report.begin(f"{network} filaments of {length:.0f} nm, their middles in a ball of {2 * RADIUS:g} nm", "network")
     notes = [
@@ -79,13 +85,13 @@ def run_contraction_demo(report: Report, network: int) -> Demo:
         f"heads walk {VELOCITY:g} nm/s and stall at {STALL:g} pN; rates and velocities are {FASTER:g} times as fast",
     ]
     report.note(*notes)
-    watch = Watch(actin, links)
+    watch = Watch(actin)
     interval = 10 * sampling_interval(report.steps)
     look = mp.reporters.Callback(interval, watch.look, include=("positions", "energy"))
     integrator = mp.SplittingIntegrator("JBAGOGABJ", TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
     temperatures, state = report.run(system, integrator, reporters=[look])
     lines, facts = compared(watch, report.steps)
-    tensions = links[1].tensions(state)
+    tensions = myosin.tensions(state)
     report.say(
         f"motors    {facts['walking']} of {MOTORS} between two filaments, which they pull or push with "
         f"{np.abs(tensions).mean() if len(tensions) else 0.0:.1f} pN"
@@ -124,7 +130,7 @@ def compared(watch: Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
     return lines, facts
 
 
-def _build(filaments: int, seed: int) -> tuple[mp.System, Any, tuple[Any, Any]]:
+def _build(filaments: int, seed: int) -> tuple[mp.System, Any, Any]:
     rng = np.random.default_rng(seed)
     along = rng.normal(size=(filaments, 3))
     along /= np.linalg.norm(along, axis=1)[:, None]
@@ -151,4 +157,4 @@ def _build(filaments: int, seed: int) -> tuple[mp.System, Any, tuple[Any, Any]]:
         unloaded_velocity=FASTER * VELOCITY, stall_force=STALL, on_rate=FASTER * MOTOR_ON, off_rate=FASTER * MOTOR_OFF,
         dissociation_constants=MOTOR_K * MICROMOLAR, atp=ATP * KT, name="motors",
     ))  # fmt: skip
-    return system, actin, (short, long)
+    return system, actin, long

@@ -13,7 +13,7 @@ import medyanpy as mp
 from medyanpy.analysis.estimates import mean_of
 from medyanpy.demo.membrane import AREA_MODULUS, BENDING_MODULUS, facts_of, size_of
 from medyanpy.demo.registry import Option, demo
-from medyanpy.demo.report import KT, TEMPERATURE, Demo, Line, Report, bound_line, not_measured, z_line
+from medyanpy.demo.report import KT, TEMPERATURE, Demo, Line, Report, bound_line, energy_missing, not_measured, z_line
 from medyanpy.visualize import draw
 
 FREQUENCY, START, EDGE = 8, 9.5, 10.0  # 642 vertices; nm: of edges at the start, and where nothing pulls at them.
@@ -50,8 +50,7 @@ class Watch:
             return
         assert self._before is not None
         self.chemical = state.chemical_work
-        taken = state.heat + state.shadow_work + state.protocol_work + state.chemical_work
-        self.missing = abs(state.total_energy - self._before.total_energy - taken) / abs(state.total_energy)
+        self.missing = energy_missing(self._before, state)
 
     def lines(self, pairs: int, wanted: float) -> list[Line]:
         """Compare with the law of whole numbers, and the energy with its books."""

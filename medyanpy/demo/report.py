@@ -241,6 +241,13 @@ def sampling_interval(steps: int) -> int:
     return max(1, min(10, steps // 10))
 
 
+def energy_missing(start: State, state: State) -> float:
+    """Return the change of the energy without heat and work since a state, relative to the energy."""
+    parts = ("heat", "shadow_work", "protocol_work", "chemical_work")
+    taken = sum(getattr(state, part) - getattr(start, part) for part in parts)
+    return float(abs(state.total_energy - start.total_energy - taken) / abs(state.total_energy))
+
+
 def z_line(quantity: str, measured: float, error: float, expected: float, unit: str) -> Line:
     z = (measured - expected) / error
     verdict = "OK" if abs(z) < LARGEST_Z else "CHECK"

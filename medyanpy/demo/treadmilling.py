@@ -18,7 +18,7 @@ from medyanpy.demo.pushing import LOOK as LOOK_AT_TUBE
 from medyanpy.demo.pushing import MICROMOLES, STALL, Watch, build, compared
 from medyanpy.demo.pushing import TIMESTEP as STEP
 from medyanpy.demo.registry import Option, demo
-from medyanpy.demo.report import TEMPERATURE, Demo, Line, Report, bound_line, not_measured, z_line
+from medyanpy.demo.report import TEMPERATURE, Demo, Line, Report, bound_line, energy_missing, not_measured, z_line
 
 MICROMOLAR = mp.units.micromolar
 #: On, 1/(µM s), and off, 1/s: T. D. Pollard, J. Cell Biol. 103, 2747 (1986).
@@ -99,9 +99,7 @@ def treadmilling(filaments: int, steps: int, seed: int, threads: int) -> list[Li
             z_line(name, *measured, expected, unit)
             for (name, unit), measured, expected in zip(names, found, wanted, strict=True)
         ]
-    parts = ("heat", "shadow_work", "protocol_work", "chemical_work")
-    taken = sum(getattr(state, part) - getattr(start, part) for part in parts)
-    missing = abs(state.total_energy - start.total_energy - taken) / abs(state.total_energy)
+    missing = energy_missing(start, state)
     return [*lines, bound_line("energy change without heat and work, relative", missing, ROUNDING)]
 
 

@@ -104,9 +104,7 @@ def measured(
     errors: list[float] = []
 
     def look(simulation: mp.Simulation, state: mp.State) -> None:
-        a, b = actin.beads[actin.links.T]
-        lengths = np.linalg.norm(state.positions[b] - state.positions[a], axis=1)
-        errors.append(float(np.abs(lengths / actin.link_lengths - 1.0).max()))
+        errors.append(link_error(actin, state))
 
     watch = mp.reporters.Callback(sampling_interval(report.steps), look, include="positions")
     integrator = mp.BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
@@ -115,6 +113,13 @@ def measured(
     lines = [temperatures[handle.name] for handle in (vesicle, actin, *others)]
     lines.append(bound_line(f"largest error of {links}, relative", max(errors), LENGTH_TOLERANCE))
     return [*lines, outside(end, state.positions[actin.beads])], state, end
+
+
+def link_error(actin: Any, state: mp.State) -> float:
+    """Return the largest relative error of the lengths of links."""
+    a, b = actin.beads[actin.links.T]
+    lengths = np.linalg.norm(state.positions[b] - state.positions[a], axis=1)
+    return float(np.abs(lengths / actin.link_lengths - 1.0).max())
 
 
 def outside(mesh: mp.TriangleMesh, nodes: np.ndarray) -> Line:
