@@ -39,6 +39,13 @@ class Species(NamedTuple):
         return f"{self.pool.name}[{self.name!r}]"
 
 
+def pool_species(what: str, given: Any, example: str) -> Species:
+    """Return a species of a pool; for anything else a ParameterError, of which `what` is the beginning."""
+    if not isinstance(given, Species) or not isinstance(given.pool, MoleculePool):
+        raise ParameterError(f'{what} of a pool, as pool["{example}"] gives it, not {shown(given)}')
+    return given
+
+
 class Molecules(Mapping[str, Any]):
     """Molecules in a pool by species: whole numbers, or one for each cell as a read-only array of the grid's shape."""
 

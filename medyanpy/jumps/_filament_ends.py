@@ -11,14 +11,17 @@ from medyanpy.core.columns import CAPS
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces.filaments import FixmanPotential
 from medyanpy.jumps._base import Jump, argument, declared, number
-from medyanpy.pools import MoleculePool, Species
+from medyanpy.pools import MoleculePool, Species, pool_species
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.forces import Force
 
-__all__ = ["EndJump", "asked", "bound_ends", "growing", "with_room"]
+__all__ = ["EndJump", "TurnoverJump", "asked", "bound_ends", "expect_metric", "growing"]
 
 _ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
 
@@ -57,13 +60,10 @@ class EndJump(Jump):
         super()._take(given)
         filaments, species, end = (given[name] for name in ("filaments", "species", "end"))
         self._filaments = growing(self.name, filaments)
-        if not isinstance(species, Species) or not isinstance(species.pool, MoleculePool):
-            raise ParameterError(
-                f'{self.name}: species must be one of a pool, as pool["G-actin"] gives it, not {shown(species)}'
-            )
+        self._species = pool_species(f"{self.name}: species must be one", species, "G-actin")
         if not isinstance(end, str) or end not in _ENDS:
             raise ParameterError(f'{self.name}: end must be "plus", "minus" or "both", not {shown(end)}')
-        self._species, self._end = species, end
+        self._end = end
 
     def set(self, **numbers: Any) -> None:
         # Of a rate and the constant, one replaces the other.
@@ -118,6 +118,27 @@ class EndJump(Jump):
         return bound_ends(self._filaments, self._end, layout)
 
 
+class TurnoverJump(Jump):
+    """Base of jumps that create and remove whole filaments."""
+
+    _filaments: GrowingFilaments
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        self._filaments = with_room(self.name, given["filaments"])
+
+    @property
+    def handles(self) -> "tuple[Handle, ...]":
+        return (self._filaments,)
+
+    @property
+    def births(self) -> "tuple[Handle, ...]":
+        return (self._filaments,)
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        operation.weights.take(schedule.bound, asked(schedule), None, None)
+
+
 def _rows(filaments: GrowingFilaments, which: str) -> np.ndarray:
     ends, starts = [], filaments.starts
     for first, behind in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
@@ -143,6 +164,15 @@ def bound_ends(filaments: GrowingFilaments, which: str, layout: "Layout") -> Fil
         return FilamentEnds(places, caps, at)
     found = np.full((len(at), 4), -1, np.int32)
     return FilamentEnds(found, caps, at, layout.room, layout.rank[slots].astype(np.int32))
+
+
+def expect_metric(what: str, handle: GrowingFilaments, forces: "Sequence[Force]") -> None:
+    """Refuse filaments whose nodes come and go without a Fixman potential; ParameterError."""
+    if not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces):
+        raise ParameterError(
+            f"{what}: filaments with capacity_links= need a FixmanPotential, without which the directions of links "
+            "depend on how many there are"
+        )
 
 
 def asked(schedule: "Schedule") -> list[Ask]:

@@ -9,9 +9,9 @@ import numpy as np
 from medyanpy._kernels.jumps.heads import Heads
 from medyanpy.beads import Lattice
 from medyanpy.core.sites import Sites
-from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.jumps._linking import EXCESS, LinkingJump
-from medyanpy.pools import MoleculePool, Species
+from medyanpy.pools import MoleculePool, Species, pool_species
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
@@ -33,12 +33,7 @@ class HeadsJump(LinkingJump):
     _species: Species | None
 
     def _take_species(self, species: Any) -> Species:
-        if not isinstance(species, Species) or not isinstance(species.pool, MoleculePool):
-            raise ParameterError(
-                f'{self.name}: pool must be a species of a pool, as pool["alpha-actinin"] gives it, not '
-                f"{shown(species)}"
-            )
-        return species
+        return pool_species(f"{self.name}: pool must be a species", species, "alpha-actinin")
 
     @property
     def _may_be_free(self) -> bool:  # type: ignore[override]

@@ -53,11 +53,11 @@ class LinkingJump(Jump):
     sides: ClassVar[tuple[str, str]] = ("a", "b")
 
     def _take_sites(self, given: dict[str, Any]) -> None:
-        """Keep links and sites; before this `_partners`, `_reach` and `_same_filament` are set."""
+        """Keep links, sites and what may be bound; before this `_partners` is set."""
         links, (one, other) = given["links"], self.sides
         if not isinstance(links, Links):
             raise ParameterError(f"{self.name}: links must be a Links force, not {type(links).__name__}")
-        self._links = links
+        self._links, self._reach, self._same_filament = links, given["reach"], bool(given["same_filament"])
         self._a = as_sites(f"{self.name}: {one}", given[one])
         self._own_b = None if given[other] is None else as_sites(f"{self.name}: {other}", given[other])
         self._table = SiteTable(self.name, self._a, self._own_b)

@@ -116,8 +116,6 @@ class CrosslinkerBinding(HeadsJump):
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         self._species = self._take_species(given["pool"])
-        self._reach: float = given["reach"]
-        self._same_filament = bool(given["same_filament"])
         self._take_sites(given)
 
     def fastest(self, kT: float | None) -> float | None:

@@ -135,9 +135,7 @@ class LinkBinding(LinkingJump):
         self._partners = whole_number(f"{self.name}: partners", given["partners"], at_least=1, at_most=64)
         self._pool = None if pool is None else whole_number(f"{self.name}: pool", pool, at_most=2**31 - 1)
         self._most_links = self._pool
-        self._reach: float = given["reach"]
         self._separation: float = given["separation"]
-        self._same_filament = bool(given["same_filament"])
         self._take_sites(given)
 
     def set(self, **numbers: Any) -> None:

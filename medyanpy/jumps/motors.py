@@ -167,8 +167,6 @@ class Motors(HeadsJump):
         self._all_heads = whole_number(f"{self.name}: heads", given["heads"], at_least=1, at_most=10_000)
         self._heads = 1 if rates is not None and rates.lumped else self._all_heads
         self._leaves_end = bool(given["leaves_end"])
-        self._reach: float = given["reach"]
-        self._same_filament = bool(given["same_filament"])
         self._step: float = given["step"]
         sides = {"lattice_a": given["lattice_a"]}
         if self._species is None:

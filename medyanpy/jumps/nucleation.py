@@ -8,18 +8,15 @@ from medyanpy._kernels.jumps.nucleation import Nucleation as Kernel
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, whole_number
 from medyanpy.beads import GrowingFilaments
-from medyanpy.errors import ParameterError, shown
-from medyanpy.forces.filaments import FixmanPotential
-from medyanpy.jumps._base import Given, Jump, argument, declared, number
-from medyanpy.jumps._filament_ends import asked, bound_ends, with_room
+from medyanpy.errors import ParameterError
+from medyanpy.jumps._base import Given, argument, declared, number
+from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, expect_metric
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.polymerization import Polymerization
-from medyanpy.pools import MoleculePool, Species
+from medyanpy.pools import MoleculePool, Species, pool_species
 
 if TYPE_CHECKING:
-    from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
-    from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
     from medyanpy.topology import Topology
 
@@ -27,7 +24,7 @@ __all__ = ["Nucleation"]
 
 
 @declared
-class Nucleation(Jump):
+class Nucleation(TurnoverJump):
     r"""Creation of filaments from n subunits of a pool, and dissolution of filaments of n subunits.
 
     Seeds of one link are created at the rates :math:`k C^n` for each volume, and each dissolves at
@@ -95,12 +92,7 @@ class Nucleation(Jump):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self._filaments, species = with_room(self.name, given["filaments"]), given["species"]
-        if not isinstance(species, Species) or not isinstance(species.pool, MoleculePool):
-            raise ParameterError(
-                f'{self.name}: species must be one of a pool, as pool["G-actin"] gives it, not {shown(species)}'
-            )
-        self._species = species
+        self._species = pool_species(f"{self.name}: species must be one", given["species"], "G-actin")
         self._n = whole_number(f"{self.name}: n", given["n"], at_least=1, at_most=1000)
         self._region = None
         if given["region"] is not None:
@@ -115,14 +107,6 @@ class Nucleation(Jump):
             self._region = region
 
     @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._filaments,)
-
-    @property
-    def births(self) -> "tuple[Handle, ...]":
-        return (self._filaments,)
-
-    @property
     def pools(self) -> tuple[MoleculePool, ...]:
         return (self._species.pool,)
 
@@ -134,11 +118,7 @@ class Nucleation(Jump):
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
         handle = self._filaments
-        if not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces):
-            raise ParameterError(
-                f"{self.name}: filaments with capacity_links= need a FixmanPotential, without which the directions of "
-                "links depend on how many there are"
-            )
+        expect_metric(self.name, handle, forces)
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, region, pool = self._filaments, self._region, layout.pools[self._species.pool]
@@ -172,6 +152,3 @@ class Nucleation(Jump):
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.driven, self.rate, self.dissolution_rate)
-
-    def weigh(self, operation: Any, schedule: "Schedule") -> None:
-        operation.weights.take(schedule.bound, asked(schedule), None, None)

@@ -13,7 +13,7 @@ from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._shapes import ShapeForce
 from medyanpy.forces.filaments import FilamentBending, FixmanPotential, _sincos
 from medyanpy.jumps._base import Given, argument, declared
-from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked
+from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, expect_metric
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.rates import GrowthLaw
 
@@ -210,11 +210,7 @@ class Polymerization(EndJump):
                 f"{self.name}: subunits = ({least}, {most}): a link behind which another begins has {full}, the most "
                 f"less the fewest and one more, but must have >= 4, and the fewest half of them, {full // 2}"
             )
-        if not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces):
-            raise ParameterError(
-                f"{self.name}: filaments with capacity_links= need a FixmanPotential, without which the directions of "
-                "links depend on how many there are"
-            )
+        expect_metric(self.name, handle, forces)
         for force in forces:
             if handle in force.handles and isinstance(force, ShapeForce):
                 raise ParameterError(

@@ -5,21 +5,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from medyanpy._kernels.jumps.severing import Severing as Kernel
 from medyanpy.beads import GrowingFilaments
 from medyanpy.errors import ParameterError
-from medyanpy.jumps._base import Jump, argument, declared, number
-from medyanpy.jumps._filament_ends import asked, bound_ends, with_room
+from medyanpy.jumps._base import argument, declared, number
+from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.polymerization import Polymerization
 
 if TYPE_CHECKING:
-    from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
-    from medyanpy.engine.schedule import Schedule
 
 __all__ = ["Severing"]
 
 
 @declared
-class Severing(Jump):
+class Severing(TurnoverJump):
     """Cuts of filaments in two, at a rate for each subunit, or for each in one state of `jumps.Ageing`.
 
     A filament parts at the node that is nearest to the subunit and not an end. The part behind it, towards the plus
@@ -74,15 +72,7 @@ class Severing(Jump):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self._filaments, self._of = with_room(self.name, given["filaments"]), given["of"]
-
-    @property
-    def handles(self) -> "tuple[Handle, ...]":
-        return (self._filaments,)
-
-    @property
-    def births(self) -> "tuple[Handle, ...]":
-        return (self._filaments,)
+        self._of = given["of"]
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle = self._filaments
@@ -105,6 +95,3 @@ class Severing(Jump):
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.rate_per_subunit)
-
-    def weigh(self, operation: Any, schedule: "Schedule") -> None:
-        operation.weights.take(schedule.bound, asked(schedule), None, None)

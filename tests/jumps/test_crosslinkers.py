@@ -34,7 +34,7 @@ def volume(share=1.0):
     return 100.0 * (w @ (4.0 * np.pi * r**2 * np.exp(-share * 0.5 * STIFFNESS * (r - LENGTH) ** 2 / KT)))
 
 
-def somebody():
+def one_bead():
     """A topology with a bead that never moves, far away: there must be one."""
     topology = mp.Topology()
     topology.add_beads([[-1e6, 0.0, 0.0]], mass=1.0, friction=1e30)
@@ -43,7 +43,7 @@ def somebody():
 
 def built(a, b, pool, timestep=1.0, seed=1, threads=1, topology=None, name="binding", kT=KT, **options):
     """A simulation of crosslinkers between places that are anchors, or sites of a topology."""
-    system = mp.System(somebody() if topology is None else topology)
+    system = mp.System(one_bead() if topology is None else topology)
     links = system.add_force(mp.forces.Links([], [], stiffness=STIFFNESS, length=LENGTH))
     pool = system.add_pool(pool)
     numbers = {"dissociation_constants": K_D, "off_rates": OFF} | options
@@ -150,7 +150,7 @@ def test_molecules_come_from_the_cell_of_their_place_and_go_there():
     """Of N molecules that hop between two cells, one holds the place with N/(K V) to 1, V that of both."""
     n, k_d, size = 3, 1e-3, 12.0
     odds = n / (k_d * 2.0 * size**3)
-    system = mp.System(somebody())
+    system = mp.System(one_bead())
     links = system.add_force(mp.forces.Links([], [], stiffness=STIFFNESS, length=LENGTH))
     pool = system.add_pool(mp.Compartments((2, 1, 1), size, {"X": n}, {"X": 2.0 * size**2}))
     places = mp.Sites.anchors([[15.0, 1.0, 1.0]]), mp.Sites.anchors([[1e4, 1.0, 1.0]])
@@ -186,7 +186,7 @@ def test_weights_for_replica_exchange_are_those_of_the_law():
 
 
 def case_of(share):
-    """Two places in each copy, and a reservoir: nobody, one head at either, a molecule at each, one at both."""
+    """Two places in each copy, and a reservoir: none, one head at either, a molecule at each, one at both."""
     kT, c = 1.0, 1e-3
     u = 0.5 * STIFFNESS * (51.0 - LENGTH) ** 2
     k_d, space = np.array([2e-3, 5e-4]), 0.0
@@ -211,7 +211,7 @@ def case_of(share):
     r = 60.0 * (c_ + 1.0)
     space = 60.0 * (w @ (4.0 * np.pi * r**2 * np.exp(-0.5 * STIFFNESS * (r - LENGTH) ** 2 / kT)))
     on = np.array(OFF) / k_d
-    # 0: nobody, 1: head 1, 2: head 2, 3: one molecule each, 4: one molecule.
+    # 0: none, 1: head 1, 2: head 2, 3: one molecule each, 4: one molecule.
     q = np.zeros((5, 5))
     for h, (to, other) in enumerate([(1, 2), (2, 1)]):
         q[0, to] = q[other, 3] = on[h] * c

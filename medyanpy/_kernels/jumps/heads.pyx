@@ -11,7 +11,7 @@ head. D is a link: pairs, links and their bounds are those of link_binding.pyx. 
 both heads, and refused unless one end is that of a head alone, and the other one has room.
 
 Or one end of a link is carried by a site, and the other one is a head that binds places: a link binds and lets go as
-there, and nobody is in a pool.
+there, and no molecule is in a pool.
 
 A head steps to the next place ahead or behind, where that is free, at
 

@@ -88,7 +88,7 @@ cdef struct Binding:
     double* rates             # by block of slots
     double passed             # of a mean, what is left of it in a letter: exp(-h/average)
     double* mean              # (n p,) pN, at both ends of each link: the mean of U'; NULL where none is taken
-    const int32_t* held       # (n,) whether somebody holds a site, also without a link; or NULL
+    const int32_t* held       # (n,) whether a head holds a site, also without a link; or NULL
     Walk walk
     bint walks
 
@@ -106,7 +106,7 @@ cdef double distance_of(const Binding* t, const World* world, Py_ssize_t i, Py_s
 cdef class LinkBinding(JumpOperation):
     cdef readonly SiteTable sites
     cdef readonly bint on_points
-    # Of its sites, what tells them apart: whoever takes over from this one finds its own among them.
+    # Of its sites, what tells them apart: an operation that takes over from this one finds its own among them.
     cdef public object table
     # Whose box its reach has to fit into.
     cdef public object layout
@@ -178,7 +178,7 @@ cdef class LinkBinding(JumpOperation):
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
     # For classes with more than links:
-    # Whether two sites cannot be bound since somebody else is there, or nobody who could bind.
+    # Whether two sites cannot be bound since another head is there, or none that could bind.
     cdef bint has_no_room(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
     # The rate of binding of two sites over k_on, but for energies, at most 1.
     cdef double share_of(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil

@@ -179,7 +179,7 @@ cdef inline void _where_then(
 cdef inline Py_ssize_t _holding(
     Py_ssize_t i, const int32_t* end, const int32_t* held, Py_ssize_t partners,
 ) noexcept nogil:
-    """Links at a site, or somebody without one."""
+    """Links at a site, or a head without one."""
     cdef Py_ssize_t links = end[i] - partners * i
     return 1 if links == 0 and held != NULL and held[i] > 0 else links
 
