@@ -79,7 +79,6 @@ class PairForce(Force):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        #: Of each group, bits of the species that count of handles of which not all do.
         self._of_species = [selected(given[which]) for which in self._group_names]
         given = given | {which: wholes(given[which]) for which in self._group_names}
         self._along_surface = bool(given.get("along_surface"))
@@ -97,10 +96,6 @@ class PairForce(Force):
     @property
     def handles(self) -> "tuple[Handle, ...]":
         return tuple(h for g in self._groups for h in (g.handles if isinstance(g, Sites) else handles_in(g)))
-
-    @property
-    def handles_by_species(self) -> "tuple[Handle, ...]":
-        return tuple(handle for chosen in self._of_species for handle in chosen)
 
     @property
     def conserves_momentum(self) -> bool:  # type: ignore[override]
@@ -321,14 +316,7 @@ class PairForce(Force):
 
     def _wanted(self, layout: "Layout", members: "_Members") -> np.ndarray | None:
         """Return for each member the bits of the species that count in either group; None where all do."""
-        if not any(self._of_species) or not len(members.row):
-            return None
-        out = np.full((len(members.row), 2), -1, np.int64)
-        for column, chosen in enumerate(self._of_species):
-            for handle, bits in chosen.items():
-                places = layout.block_of(handle)
-                out[(members.row >= places.start) & (members.row < places.stop), column] = bits
-        return out
+        return self._species_bits(layout, members.row) if any(self._of_species) and len(members.row) else None
 
 
 @declared

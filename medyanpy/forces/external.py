@@ -11,6 +11,7 @@ from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy.core.handles import bead_numbers, handles_in
 from medyanpy.core.sites import Sites
+from medyanpy.core.species import selected, wholes
 from medyanpy.errors import BoxWarning
 from medyanpy.forces._arguments import Beads
 from medyanpy.forces._base import Force, Given, argument, bead_rows, declared, number
@@ -44,7 +45,8 @@ class _SingleBeadForce(Force):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        beads = given["beads"]
+        self._of_species = [selected(given["beads"])]
+        beads = wholes(given["beads"])
         self._handles: tuple[Handle, ...]
         self._given: np.ndarray | Sites
         # Sites, handles, or bead numbers in the order given: rows of numbers that differ from bead to bead are in it.
@@ -101,6 +103,8 @@ class _SingleBeadForce(Force):
             if self._handles:
                 beads = np.concatenate([beads, *(handle.kind.with_room[len(handle) :] for handle in self._handles)])
             table, place = SiteTable(), layout.internal(beads)
+            if any(self._of_species):
+                table.choose(self._species_bits(layout, np.arange(layout.n))[:, 0].copy())
             on_points = bool((place >= layout.n_cartesian).any())
         order = np.argsort(place)
         return table, place[order].astype(np.int32), order, on_points
@@ -143,7 +147,7 @@ class UniformField(_SingleBeadForce):
     The energy has no bound: without friction or walls beads accelerate without end.
     """
 
-    beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")
+    beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind; ``handle.of(name)`` for one species.")
     force: Given["Numbers", np.ndarray] = number(
         "pN", "F: the same for all, or one row for each bead, in the order in which the beads are given.",
         per="beads", size=3,
@@ -163,7 +167,7 @@ class HarmonicTrap(_SingleBeadForce):
     .. math:: U = \sum_i \sum_{c = x, y, z} \tfrac12 k_c (x_{ic} - o_{ic})^2
     """
 
-    beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind.")
+    beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind; ``handle.of(name)`` for one species.")
     stiffness: Given["Numbers", np.ndarray] = number(
         "pN/nm", "k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.",
         at_least=0.0, size=3, or_number=True,

@@ -12,8 +12,9 @@ from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
+from medyanpy.core.species import OfSpecies, selected, wholes
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
-from medyanpy.forces._base import Each, OnHandle, argument, declared, number
+from medyanpy.forces._base import Each, Given, OnHandle, argument, declared, number
 from medyanpy.forces._expressions import WrittenForce
 from medyanpy.forces._stiffness import heights_over_rings
 from medyanpy.forces.membrane import warn_inside_out
@@ -38,14 +39,22 @@ class _OnMembrane(OnHandle):
 
     _on = ("points", InTrianglePoints, "in-triangle points")
     conserves_momentum = True
-    points: InTrianglePoints = argument("InTrianglePoints", attribute="The points acted on.")
+    points: Given[InTrianglePoints | OfSpecies, InTrianglePoints] = argument(
+        "InTrianglePoints, or those of one species", "``points``, or ``points.of(name)``.",
+        attribute="The points acted on.",
+    )  # fmt: skip
+
+    def _take(self, given: dict[str, Any]) -> None:
+        self._of_species = [selected(given["points"])]
+        super()._take(given | {"points": wholes(given["points"])})
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
-        """Return the first arguments of both kernels."""
+        """Return the first arguments of all kernels."""
         of_vertices, of_points = layout.numbers_of_membranes()
         sums = Accumulator(len(of_vertices), layout.threads, of_vertices, of_points)
         place = layout.internal(self.points.kind.with_room).astype(np.int32)
-        return self.name, place, layout.slice_of(self.points.membrane).start, sums
+        wanted = self._of_species[0].get(self.points, -1)
+        return self.name, place, layout.slice_of(self.points.membrane).start, sums, wanted
 
 
 @declared

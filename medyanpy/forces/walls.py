@@ -101,6 +101,9 @@ class WallRepulsion(_SingleBeadForce):
         self._wall, self._form = wall, expect_form(title, given["form"])
         self._seen: WeakSet[Any] = WeakSet()
         super()._take(given)
+        if any(self._of_species) and self._form == "WCA":
+            why = "a bead that becomes one of them may be behind the wall, where WCA has no finite energy"
+            raise ParameterError(f'{title}: beads of one species: {why}: give form="soft"')
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)

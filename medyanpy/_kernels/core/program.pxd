@@ -4,7 +4,7 @@ An operation is one piece of a step: a letter of the word, or a force that a kic
 write their own by subclassing `Operation` in a module of theirs, compiled against this file.
 """
 from cpython.ref cimport PyObject
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from medyanpy._kernels.core.box cimport Box
 
@@ -135,6 +135,13 @@ cdef inline void mark_moved(World* world) noexcept nogil:
 cdef inline bint is_there(const World* world, Py_ssize_t place) noexcept nogil:
     """Whether a place has a bead, or is a row asleep."""
     return world.alive == NULL or world.alive[place] != 0
+
+
+cdef inline bint is_one_of(const World* world, Py_ssize_t place, int64_t wanted) noexcept nogil:
+    """Whether a place has a bead, and of a species whose bit is set; beads without species, if all bits are."""
+    if not is_there(world, place):
+        return False
+    return wanted == -1 or (world.species[place] >= 0 and (wanted >> world.species[place]) & 1 != 0)
 
 
 # Two triangles at an edge cd, with the corners a and b across it: (a, c, d) and (b, d, c), each in this order from

@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.core.program cimport AddBlock, World, is_there
+from medyanpy._kernels.core.program cimport AddBlock, World, is_one_of, is_there
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross
 
 
@@ -12,13 +12,16 @@ cdef struct SiteArrays:
     double* f                 # (n, 3) forces are added here; `scatter` passes them on
     const int32_t* id         # (n,) what sums are ordered by
     const int32_t* bead       # (n,) place of a site's first bead, for reports, -1 of anchors; NULL: sites are beads
+    const int64_t* wanted     # (n,) of beads: bits of the species that count, -1: any; NULL: all count
 
 
 cdef inline bint is_asleep(const World* world, const SiteArrays* sites, Py_ssize_t row) noexcept nogil:
-    """Whether nobody is at a site, or at its first bead."""
+    """Whether no bead that counts is at a site, or at the first place of one."""
     cdef Py_ssize_t place
     if world.alive == NULL:
         return False
+    if sites.wanted != NULL:
+        return not is_one_of(world, row, sites.wanted[row])
     place = row if sites.bead == NULL else sites.bead[row]
     return place >= 0 and not is_there(world, place)
 

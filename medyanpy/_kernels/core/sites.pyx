@@ -168,6 +168,11 @@ cdef class SiteTable:
         self.now.id = vector[int32_t](self.arrays, np.arange(n, dtype=np.int32))
         self.now.bead = vector[int32_t](self.arrays, firsts)
 
+    def choose(self, const int64_t[::1] wanted):
+        """Let beads count while they are of these species: bits by place (n,), all of them set for any."""
+        self.arrays = []
+        self.now.wanted = vector[int64_t](self.arrays, wanted)
+
     @staticmethod
     def room_for(SiteTable other):
         """A table without sites, with room for all of another, which are not beads themselves."""

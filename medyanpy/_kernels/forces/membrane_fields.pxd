@@ -1,5 +1,5 @@
 """What energies of in-triangle points in their weights have in common. See membrane_fields.pyx."""
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.accumulate cimport Accumulator, Groups, Sum
 from medyanpy._kernels.core.expressions cimport Function
@@ -9,6 +9,7 @@ from medyanpy._kernels.core.program cimport Change, Operation, World
 
 cdef struct FieldTask:
     const int32_t* place      # (n,) of points of one membrane
+    int64_t wanted            # bits of the species that count
     const double* value       # (q, V) at its vertices
     Py_ssize_t q
     Py_ssize_t n_vertices

@@ -20,7 +20,7 @@ Bits: what points give to corners is added up free of any order (accumulate.pxd)
 import numpy as np
 
 from cpython.exc cimport PyErr_SetInterrupt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.accumulate cimport Accumulator, Sum, note, scale_at, to_grid
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
@@ -29,7 +29,7 @@ from medyanpy._kernels.forces.membrane_fields cimport FieldTask, POINTS_BLOCK
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
 from medyanpy._kernels.beads.points cimport Frame, frame_of, with_rates
 from medyanpy._kernels.core.program cimport (
-    DEGENERATE_TRIANGLE, NO_FAULT, NOT_FINITE, PYTHON_EXCEPTION, Change, Operation, World, is_there,
+    DEGENERATE_TRIANGLE, NO_FAULT, NOT_FINITE, PYTHON_EXCEPTION, Change, Operation, World, is_one_of,
 )
 from medyanpy._kernels.core.vec3 cimport dot
 
@@ -49,7 +49,7 @@ cdef int _linear(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
         t.slope[2 * k] = t.value[corners[1] - t.first] - u
         t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u
         t.energy[k] = u + (weight[0] * t.slope[2 * k] + weight[1] * t.slope[2 * k + 1])
-        if not is_there(world, t.place[k]):
+        if not is_one_of(world, t.place[k], t.wanted):
             t.energy[k] = 0.0
     return 0
 
@@ -80,7 +80,7 @@ cdef int _written(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
         evaluate(t.function, registers)
         for k in range(min(last - i, <Py_ssize_t> WIDTH)):
             t.energy[i + k] = t.slope[2 * (i + k)] = t.slope[2 * (i + k) + 1] = 0.0
-            if not is_there(world, t.place[i + k]):
+            if not is_one_of(world, t.place[i + k], t.wanted):
                 continue
             u = registers[WIDTH * out[0] + k]
             t.energy[i + k] = u
@@ -107,7 +107,7 @@ cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     for k in range(first, last):
         f = t.f + 3 * k
         f[0] = f[1] = f[2] = 0.0
-        if not is_there(world, t.place[k]):
+        if not is_one_of(world, t.place[k], t.wanted):
             continue
         p = t.place[k] - world.n_cartesian
         frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[p], &frame)
@@ -157,9 +157,11 @@ cdef class WeightForce(Operation):
         Place of the first vertex of their membrane.
     corners : Accumulator
         Of all vertices.
+    wanted : int
+        Bits of the species that count, -1 for all points.
     """
 
-    def __cinit__(self, str name, const int32_t[::1] place, Py_ssize_t first, Accumulator corners, *rest):
+    def __cinit__(self, str name, const int32_t[::1] place, Py_ssize_t first, Accumulator corners, int64_t wanted, *rest):
         cdef FieldTask* t = &self.task
         self.name = name
         self.corners = corners
@@ -167,6 +169,7 @@ cdef class WeightForce(Operation):
         self.n = place.shape[0]
         t.place = vector(self.arrays, place)
         t.first = first
+        t.wanted = wanted
         t.energy = zeros(self.arrays, self.n)
         t.slope = zeros(self.arrays, 2 * self.n)
         t.f = zeros(self.arrays, 3 * self.n)
@@ -240,7 +243,7 @@ cdef class WeightForce(Operation):
 cdef class VertexField(WeightForce):
     """rest: (V,) the energy of a point at each vertex; in a triangle it is linear."""
 
-    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, const double[::1] value):
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted, const double[::1] value):
         self.task.value = vector(self.arrays, value)
         self.loop = _linear
 
@@ -250,7 +253,7 @@ cdef class WrittenField(WeightForce):
     instructions, constants, outputs, and number of registers."""
     cdef Compiled program
 
-    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, const double[:, ::1] values, program):
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted, const double[:, ::1] values, program):
         self.program = Compiled(*program, max(1, n_blocks(self.n, POINTS_BLOCK)))
         self.task.value = table(self.arrays, values)
         self.task.q = values.shape[0]
@@ -268,7 +271,7 @@ cdef class PythonField(WeightForce):
     cdef Py_ssize_t first_face
     cdef bint by_corners
 
-    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, function, Py_ssize_t first_face,
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted, function, Py_ssize_t first_face,
                  bint by_corners, bint repeatable):
         self.function = function
         self.first_face = first_face
@@ -305,13 +308,13 @@ cdef class PythonField(WeightForce):
         cdef int32_t[:, ::1] corner
         cdef int c
         for k in range(self.n):
-            m += is_there(world, t.place[k])
+            m += is_one_of(world, t.place[k], t.wanted)
         triangles, weights = np.empty(m, np.int32), np.empty((m, 3))
         corners = np.empty((m, 3), np.int32)
         triangle, corner, weight = triangles, corners, weights
         m = 0
         for k in range(self.n):
-            if is_there(world, t.place[k]):
+            if is_one_of(world, t.place[k], t.wanted):
                 p = t.place[k] - world.n_cartesian
                 triangle[m] = world.triangle[p] - <int32_t> self.first_face
                 for c in range(3):
@@ -326,7 +329,7 @@ cdef class PythonField(WeightForce):
         m = 0
         for k in range(self.n):
             t.energy[k] = 0.0
-            if is_there(world, t.place[k]):
+            if is_one_of(world, t.place[k], t.wanted):
                 t.energy[k] = energy[m]
                 t.slope[2 * k] = slope[m, 1] - slope[m, 0]
                 t.slope[2 * k + 1] = slope[m, 2] - slope[m, 0]

@@ -40,7 +40,7 @@ Bits: what points give to vertices is added up free of any order (accumulate.pxd
 import numpy as np
 
 from libc.math cimport INFINITY, M_PI as pi, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from medyanpy._kernels.core.accumulate cimport Sum, note, scale_at, to_grid
@@ -55,7 +55,7 @@ from medyanpy._kernels.beads.membrane cimport (
 )
 from medyanpy._kernels.forces.membrane_fields cimport FieldTask, POINTS_BLOCK, WeightForce
 from medyanpy._kernels.core.parallel cimport over_blocks
-from medyanpy._kernels.core.program cimport Change, World, is_there
+from medyanpy._kernels.core.program cimport Change, World, is_one_of
 from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.forces.vertex_form cimport curvature_now, rows_of_faces, WIDTH
 
@@ -342,7 +342,7 @@ cdef int _points(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     other.value = 0.0
     for k in range(first, last):
         field.energy[k] = field.slope[2 * k] = field.slope[2 * k + 1] = t.drive[k] = t.drive_gauss[k] = 0.0
-        if not is_there(world, field.place[k]):
+        if not is_one_of(world, field.place[k], field.wanted):
             continue
         p = field.place[k] - world.n_cartesian
         patch = t.patch + k
@@ -606,8 +606,8 @@ cdef class PointCurvature(WeightForce):
     cdef int32_t[::1] near    # points that it concerns
     cdef Py_ssize_t n_near
 
-    def __init__(self, str name, const int32_t[::1] place, Py_ssize_t first, corners, Geometry geometry,
-                 Py_ssize_t n_points, const int32_t[::1] borders, double modulus, double c, double kT):
+    def __init__(self, str name, const int32_t[::1] place, Py_ssize_t first, corners, int64_t wanted,
+                 Geometry geometry, Py_ssize_t n_points, const int32_t[::1] borders, double modulus, double c, double kT):
         cdef CurvatureTask* t = &self.curved
         cdef Py_ssize_t n_vertices = geometry.membrane.n_vertices
         cdef Py_ssize_t n_faces = geometry.membrane.n_faces
@@ -660,7 +660,7 @@ cdef class PointCurvature(WeightForce):
         cdef int i
         memset(t.near, 0, m.n_vertices)
         for k in range(self.n):
-            if is_there(world, t.field.place[k]):
+            if is_one_of(world, t.field.place[k], t.field.wanted):
                 _around(world, m, world.triangle[t.field.place[k] - world.n_cartesian], &patch)
                 for i in range(SIX):
                     if patch.vertex[i] >= 0:
@@ -806,7 +806,7 @@ cdef class PointCurvature(WeightForce):
         for i in range(self.geometry.n_faces_touched):
             p = self.in_faces.head[m.first_face + self.geometry.faces[i]]
             while p >= 0 and self.n_near < self.n:
-                if is_there(world, world.n_cartesian + p):
+                if is_one_of(world, world.n_cartesian + p, t.field.wanted):
                     self.near[self.n_near] = self.number[p]
                     self.n_near += 1
                 p = self.in_faces.next[p]
