@@ -77,8 +77,6 @@ class Force(Parameterized):
     has_links = False
     #: True if `squared_frequencies` are exact and not only bounds.
     exact_frequencies = False
-    #: Of each group of its beads, bits of the species that count of handles of which not all do.
-    _of_species: Sequence[dict[Handle, int]] = ()
 
     #: That section of docstrings, of subclasses that do not write one too.
     _raises = "Raises\n------\n" + _NUMBERS
@@ -117,16 +115,7 @@ class Force(Parameterized):
     @property
     def handles_by_species(self) -> tuple[Handle, ...]:
         """Handles of which it acts on beads of some species alone."""
-        return tuple(handle for chosen in self._of_species for handle in chosen)
-
-    def _species_bits(self, layout: "Layout", rows: np.ndarray) -> np.ndarray:
-        """Return for places (n,) the bits of the species that count in each group of beads, (n, groups); -1: any."""
-        out = np.full((len(rows), len(self._of_species)), -1, np.int64)
-        for column, chosen in enumerate(self._of_species):
-            for handle, bits in chosen.items():
-                places = layout.block_of(handle)
-                out[(rows >= places.start) & (rows < places.stop), column] = bits
-        return out
+        return ()
 
     @property
     def joined(self) -> np.ndarray:

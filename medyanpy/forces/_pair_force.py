@@ -14,11 +14,11 @@ from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._tools.images import box_lengths, displacement, wrapped
 from medyanpy.core.handles import bead_numbers, handles_in
 from medyanpy.core.sites import Sites, as_sites
-from medyanpy.core.species import selected, wholes
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
 from medyanpy.forces._arguments import Beads, Rows
-from medyanpy.forces._base import Force, Given, argument, bead_rows, declared, number
+from medyanpy.forces._base import Given, argument, bead_rows, declared, number
+from medyanpy.forces._on_species import OnSpecies
 from medyanpy.forces._stiffness import Start
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Profile:
 
 
 @declared
-class PairForce(Force):
+class PairForce(OnSpecies):
     """A radial energy of all pairs of two groups that are within range.
 
     Raises
@@ -79,8 +79,6 @@ class PairForce(Force):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self._of_species = [selected(given[which]) for which in self._group_names]
-        given = given | {which: wholes(given[which]) for which in self._group_names}
         self._along_surface = bool(given.get("along_surface"))
         self.of_positions_alone: bool = not self._along_surface
         groups = [(f"{self.name}: {which}", given[which]) for which in self._group_names]

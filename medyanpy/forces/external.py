@@ -11,11 +11,11 @@ from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy.core.handles import bead_numbers, handles_in
 from medyanpy.core.sites import Sites
-from medyanpy.core.species import selected, wholes
 from medyanpy.errors import BoxWarning
 from medyanpy.forces._arguments import Beads
-from medyanpy.forces._base import Force, Given, argument, bead_rows, declared, number
+from medyanpy.forces._base import Given, argument, bead_rows, declared, number
 from medyanpy.forces._expressions import WrittenForce
+from medyanpy.forces._on_species import OnSpecies
 from medyanpy.forces._stiffness import Coordinates, Start
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 _ROUNDING = 1e-9
 
 
-class _SingleBeadForce(Force):
+class _SingleBeadForce(OnSpecies):
     """An energy of single beads.
 
     Raises
@@ -41,12 +41,12 @@ class _SingleBeadForce(Force):
         A handle of another topology, beads that do not exist or are named twice.
     """
 
+    _group_names = ("beads",)
     of_positions_alone = True
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self._of_species = [selected(given["beads"])]
-        beads = wholes(given["beads"])
+        beads = given["beads"]
         self._handles: tuple[Handle, ...]
         self._given: np.ndarray | Sites
         # Sites, handles, or bead numbers in the order given: rows of numbers that differ from bead to bead are in it.
@@ -147,7 +147,9 @@ class UniformField(_SingleBeadForce):
     The energy has no bound: without friction or walls beads accelerate without end.
     """
 
-    beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind; ``handle.of(name)`` for one species.")
+    beads: Given["Beads", np.ndarray | Sites] = argument(
+        "handle, list of handles, (n,) int, or Sites", "Of any kind; ``handle.of(name)`` for one species."
+    )
     force: Given["Numbers", np.ndarray] = number(
         "pN", "F: the same for all, or one row for each bead, in the order in which the beads are given.",
         per="beads", size=3,
@@ -167,7 +169,9 @@ class HarmonicTrap(_SingleBeadForce):
     .. math:: U = \sum_i \sum_{c = x, y, z} \tfrac12 k_c (x_{ic} - o_{ic})^2
     """
 
-    beads: Given["Beads", np.ndarray | Sites] = argument("handle, list of handles, (n,) int, or Sites", "Of any kind; ``handle.of(name)`` for one species.")
+    beads: Given["Beads", np.ndarray | Sites] = argument(
+        "handle, list of handles, (n,) int, or Sites", "Of any kind; ``handle.of(name)`` for one species."
+    )
     stiffness: Given["Numbers", np.ndarray] = number(
         "pN/nm", "k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.",
         at_least=0.0, size=3, or_number=True,

@@ -12,10 +12,11 @@ from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
-from medyanpy.core.species import OfSpecies, selected, wholes
+from medyanpy.core.species import OfSpecies
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import Each, Given, OnHandle, argument, declared, number
 from medyanpy.forces._expressions import WrittenForce
+from medyanpy.forces._on_species import OnSpecies
 from medyanpy.forces._stiffness import heights_over_rings
 from medyanpy.forces.membrane import warn_inside_out
 from medyanpy.forces.python import CallsPython
@@ -34,19 +35,16 @@ _EDGES = 2.0
 
 
 @declared
-class _OnMembrane(OnHandle):
+class _OnMembrane(OnSpecies, OnHandle):
     """An energy of the points of one handle, that does not change when the membrane moves with its points."""
 
     _on = ("points", InTrianglePoints, "in-triangle points")
+    _group_names = ("points",)
     conserves_momentum = True
     points: Given[InTrianglePoints | OfSpecies, InTrianglePoints] = argument(
         "InTrianglePoints, or those of one species", "``points``, or ``points.of(name)``.",
         attribute="The points acted on.",
     )  # fmt: skip
-
-    def _take(self, given: dict[str, Any]) -> None:
-        self._of_species = [selected(given["points"])]
-        super()._take(given | {"points": wholes(given["points"])})
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
         """Return the first arguments of all kernels."""
@@ -104,7 +102,7 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
 
     Parameters
     ----------
-    points : InTrianglePoints
+    points : InTrianglePoints, or those of one species
         Of a membrane with V vertices.
     energy : str or SymPy expression
         u, pN nm, of names of quantities, with the grammar and functions of :doc:`/forces/fields`.
@@ -142,8 +140,9 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
     """
 
     def __init__(
-        self, points: InTrianglePoints, energy: Any, *, name: str | None = None, group: int = 0, **quantities: "Numbers"
-    ) -> None:
+        self, points: InTrianglePoints | OfSpecies, energy: Any, *, name: str | None = None, group: int = 0,
+        **quantities: "Numbers",
+    ) -> None:  # fmt: skip
         self._read(energy, "points.membrane.beads", name, quantities)
         super().__init__(points, name=name, group=group)
         self._declare(**quantities)
@@ -304,7 +303,7 @@ class PythonMembraneField(CallsPython, _OnMembrane):
 
     Parameters
     ----------
-    points : InTrianglePoints
+    points : InTrianglePoints, or those of one species
         n of them.
     function : callable (triangles, barycentric) -> (energies, derivatives)
         Called inside every step. ``triangles`` (n,) int are faces of the membrane's mesh, ``barycentric`` (n, 3) the
@@ -337,7 +336,7 @@ class PythonMembraneField(CallsPython, _OnMembrane):
     calls_python = True
 
     def __init__(
-        self, points: InTrianglePoints, function: Callable[..., tuple[Any, Any]], *, replay: bool = True,
+        self, points: InTrianglePoints | OfSpecies, function: Callable[..., tuple[Any, Any]], *, replay: bool = True,
         corners: bool = False, name: str | None = None, group: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(points, name=name, group=group)
