@@ -86,7 +86,7 @@ def test_a_thousand_and_a_thousand_leave_30_884(shape):
         system.add_force(mp.forces.MembraneTether(membrane, 80.0 * KT, edge, l_min=0.6 * edge, l_max=1.5 * edge))
         system.add_jump(mp.jumps.EdgeFlips(membrane, 0.02 / h, min_angle=0.2))
     system.add_jump(mp.jumps.Reactions(
-        points, "A + B <-> C", reach=reach, dissociation_constant=1.0 / UM2, off_rate=0.02 / h, most_partners=12,
+        points, "A + B <-> C", reach=reach, dissociation_constant=1.0 / UM2, off_rate=0.02 / h, most_partners=30,
     ))  # fmt: skip
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(h, kT=KT, seed=1))
     simulation.step(1000)
@@ -196,7 +196,7 @@ def test_a_thousand_and_a_thousand_decay_as_points_without_momenta_do():
         )
         system = mp.System(topology)
         system.add_jump(mp.jumps.Reactions(
-            points, "A + B -> C", reach=5.0, on_rate=61097.0, most_partners=12
+            points, "A + B -> C", reach=5.0, on_rate=61097.0, most_partners=30
         ))  # fmt: skip
         simulation = mp.Simulation(system, mp.BAGOGABIntegrator(h, kT=KT, seed=seed))
         numbers = []
