@@ -2,11 +2,11 @@
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from medyanpy import units
 from medyanpy._tools.described import Described
-from medyanpy._tools.names import Guarded
+from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.validation import number, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.core.letters import LETTERS
@@ -91,6 +91,9 @@ class SplittingIntegrator(Described, Guarded):
 
     changeable: tuple[str, ...] = ("timestep", "temperature", "kT")
     _remedy = "make a new integrator, and a new Simulation with it; only timestep, temperature and kT can be set"
+
+    #: True if D is two flights: the scheme of Leimkuhler and Matthews.
+    _in_flights = False
 
     def __init__(
         self, word: str, timestep: float, *, temperature: float | None = None, kT: float | None = None, seed: int = 0,
@@ -395,17 +398,23 @@ class BrownianIntegrator(_ThermalIntegrator):
     the rotation vector of the last three. The mean step h b is not 0 where the centre of mass is not the centre of
     diffusion. Steps are of weak order 1; forces and mobilities must hardly change within one.
 
+    In the scheme of Leimkuhler and Matthews the noise of a plain bead is the mean of that of this step and the one
+    before. Averages over equilibrium are of order 2, exact where forces are linear. Constraints may hold the beads:
+    links of filaments, surfaces, constraints of your own (:doc:`/theory/brownian`).
+
     It replaces words with friction where velocities relax much faster (m/γ) than forces change; the timestep is then
     bounded by the stiffness k: :math:`h \ll \gamma/k`. Masses and inertias have no effect, velocities and kinetic
     energies are 0, temperatures nan. Forces of all groups act in every step. All work of steps is heat.
 
-    Every moving bead needs friction, an oriented one of rotation too. Constrained filaments, filaments with frictions
-    along and across, beads on surfaces and in-triangle points are refused.
+    Every moving bead needs friction, an oriented one of rotation too. Filaments with directors or with frictions along
+    and across, and in-triangle points, are refused. Euler and Maruyama's scheme refuses constraints, the other one
+    bodies that turn, hydrodynamic interactions, and connected beads whose friction over mass differs.
 
     Parameters
     ----------
     timestep, temperature, kT, seed
         As `SplittingIntegrator`; one of `temperature` and `kT` is needed.
+    scheme : "Euler-Maruyama" or "Leimkuhler-Matthews"
 
     Raises
     ------
@@ -418,6 +427,8 @@ class BrownianIntegrator(_ThermalIntegrator):
     M. X. Fernandes, J. Garcia de la Torre, Biophys. J. 83, 3039 (2002): steps in the frame of the body.
     R. L. Davidchack, T. E. Ouldridge, M. V. Tretyakov, J. Chem. Phys. 147, 224103 (2017): the limit of Langevin
     equations with full tensors, and other methods for it.
+    B. Leimkuhler, C. Matthews, Appl. Math. Res. Express 2013, 34 (2013): the mean of two noises; Proc. R. Soc. A 472,
+    20160138 (2016): BAOAB with constraints, of which the other scheme is the limit.
 
     Examples
     --------
@@ -433,9 +444,17 @@ class BrownianIntegrator(_ThermalIntegrator):
     """
 
     def __init__(
-        self, timestep: float, *, temperature: float | None = None, kT: float | None = None, seed: int = 0
-    ) -> None:
+        self, timestep: float, *, temperature: float | None = None, kT: float | None = None, seed: int = 0,
+        scheme: Literal["Euler-Maruyama", "Leimkuhler-Matthews"] = "Euler-Maruyama",
+    ) -> None:  # fmt: skip
+        schemes = {"Euler-Maruyama": False, "Leimkuhler-Matthews": True}
+        self._in_flights = look_up(schemes, scheme, "scheme of BrownianIntegrator", ParameterError)
         super().__init__("JDJ", timestep, temperature=temperature, kT=kT, seed=seed)
+
+    @property
+    def scheme(self) -> str:
+        """Scheme of its steps."""
+        return "Leimkuhler-Matthews" if self._in_flights else "Euler-Maruyama"
 
 
 class VerletIntegrator(SplittingIntegrator):

@@ -10,7 +10,7 @@ import numpy as np
 from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
 from medyanpy.beads.chains import carried_along
 from medyanpy.beads.joint import Rows
-from medyanpy.core.flows import Flow, Stage, ornstein_uhlenbeck
+from medyanpy.core.flows import ConstraintFlow, Flow, Stage, ornstein_uhlenbeck
 from medyanpy.surfaces.forms import of_text
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _RIGHT_ANGLE = of_text("right angle", "(x2-x1)*x3 + (y2-y1)*y3 + (z2-z1)*z3", 3,
 _UNIT = of_text("unit", "(x^2 + y^2 + z^2 - 1)/2", 1, {}, [])
 
 
-class FilamentFlow(Flow):
+class FilamentFlow(ConstraintFlow, holds="its links are constraints"):
     """Joint constraint solves around A, B and O (_kernels/beads/constraints.pxi).
 
     Parameters
@@ -37,8 +37,12 @@ class FilamentFlow(Flow):
 
     def __init__(self, filaments: "Filaments", layout: "Layout") -> None:
         self._filaments = filaments
-        own_friction = "its frictions along and across turn with its links"
-        self.obstacle = "its links are constraints" if filaments.constrained else own_friction
+        if filaments.friction_along is not None:
+            self.obstacle = self.obstacle_to_flights = "its frictions along and across turn with its links"
+        elif filaments.directors is not None:
+            self.obstacle = self.obstacle_to_flights = "its directors move with velocities"
+        elif not self._is_even:
+            self.obstacle_to_flights = self.UNEVEN
         self._first = first = layout.slice_of(filaments).start
         #: c1 and c2 of every node along and across, and the time and kT of the O that they are for.
         self._coefficients: np.ndarray | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from medyanpy._kernels.selected import joint_constraints
-from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.flows import ConstraintFlow, Stage
 from medyanpy.errors import SimulationError, TopologyError
 from medyanpy.surfaces.forms import Form
 
@@ -516,7 +516,7 @@ def _leaders(topology: "Topology", groups: list[set["Handle"]]) -> dict["Handle"
     return {handle: found(handle) for handle in leader}
 
 
-class JointFlow(Flow):
+class JointFlow(ConstraintFlow):
     """Joint solves around A, B and O of all connected constraints (_kernels/beads/joint_constraints.pyx).
 
     Parameters
@@ -524,8 +524,6 @@ class JointFlow(Flow):
     joint : Joint
     layout : Layout
     """
-
-    obstacle = "they hold beads, and are written for velocities"
 
     def __init__(self, joint: Joint, layout: Any) -> None:
         tables, forms, ordered = joint.tables(layout)
@@ -539,6 +537,10 @@ class JointFlow(Flow):
 
         self._make = make
         self._is_even = _is_even(joint, tables, layout)
+        if any(getattr(handle, "directors", None) is not None for handle in joint.handles):
+            self.obstacle = self.obstacle_to_flights = "directors are among its beads, and move with velocities"
+        elif not self._is_even:
+            self.obstacle_to_flights = self.UNEVEN
 
     def before_a(self, _: Stage) -> "Sequence[Operation]":
         return (self._make("start"),)

@@ -264,6 +264,7 @@ class OrientedFlow(Flow):
     """
 
     obstacle = ""
+    obstacle_to_flights = "it turns: give scheme='Euler-Maruyama'"
 
     def __init__(self, beads: OrientedBeads, layout: "Layout") -> None:
         self._beads = beads

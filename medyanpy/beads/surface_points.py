@@ -12,7 +12,7 @@ from medyanpy._tools.validation import number
 from medyanpy.beads.adding import inertia_of, positions_of
 from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.beads.joint import Rows
-from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.flows import ConstraintFlow, Flow, Stage
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.surfaces.forms import of_surface
 from medyanpy.surfaces.surface import PythonSurface, Surface
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 REACH = 1e-3
 
 
-class SurfaceFlow(Flow):
+class SurfaceFlow(ConstraintFlow, holds="constraints keep it on its surface"):
     """Beads that stay on a surface: one scalar constraint each (_kernels/beads/surface_constraints.pyx).
 
     Parameters
@@ -34,8 +34,6 @@ class SurfaceFlow(Flow):
     points : SurfacePoints
     layout : Layout
     """
-
-    obstacle = "constraints keep it on its surface"
 
     def __init__(self, points: "SurfacePoints", layout: "Layout") -> None:
         surface = points.surface

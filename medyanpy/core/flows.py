@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
     from medyanpy._kernels.letters.kick import ForceSum
 
-__all__ = ["Flow", "Stage", "euler_maruyama", "ornstein_uhlenbeck"]
+__all__ = ["ConstraintFlow", "Flow", "Stage", "euler_maruyama", "ornstein_uhlenbeck"]
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,15 @@ class Flow:
     ----------
     obstacle : str
         Why the letter D, which knows no velocities, cannot move these beads; empty where ``in_place_of_d`` does.
+    obstacle_to_flights : str
+        Likewise where D is two flights, around which flows do what they do around A, B and O.
     mixed : bool
         Whether velocities of different beads mix in O: a Context sets it where beads feel each other through the fluid,
         which then do O and D together.
     """
 
-    obstacle = "what holds or moves it is written for velocities"
+    obstacle: str = "what holds or moves it is written for velocities"
+    obstacle_to_flights: str = obstacle
     mixed = False
 
     def before(self, stage: Stage) -> Sequence["Operation"]:
@@ -134,3 +137,17 @@ class Flow:
         """Return what steps change beyond positions and velocities: C-contiguous arrays, written in place. They are
         part of the last good state and of checkpoints; names are unique in a Context."""
         return {}
+
+
+class ConstraintFlow(Flow):
+    """Flow of constraints on plain beads. It projects by masses: in flights of D friction over mass must be one number
+    for all beads that constraints connect, else there is an obstacle (docs/theory/brownian.md)."""
+
+    obstacle_to_flights = ""
+    #: What is in the way of flights where it is not.
+    UNEVEN = "friction over mass differs among beads that constraints connect: give them masses with one ratio"
+
+    def __init_subclass__(cls, holds: str = "constraints hold its beads", **options: Any) -> None:
+        """Take how subclasses say that they hold beads."""
+        super().__init_subclass__(**options)
+        cls.obstacle = f"{holds}: give scheme='Leimkuhler-Matthews'"

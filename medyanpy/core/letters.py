@@ -5,8 +5,10 @@ What a letter does to one kind of bead besides, or instead, stands with the kind
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from medyanpy._kernels.letters.kick import Kick
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
@@ -102,10 +104,19 @@ def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
 
 def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list[Any]:
     """Return the operations of a displacement by forces, which are first added up."""
-    forces = schedule.force_sums[letter.group]
-    coefficients = schedule.coefficients(stage, euler_maruyama, schedule.store.inverse_of_the_living > 0.0)
-    plain = (c[: schedule.layout.first_oriented] for c in coefficients)
-    return [forces, *schedule.store.looked_at([brownian.Displacement(stage.index, forces, *plain)])]
+    forces, store = schedule.force_sums[letter.group], schedule.store
+    coefficients = schedule.coefficients(stage, euler_maruyama, store.inverse_of_the_living > 0.0)
+    c1, c2 = (c[: schedule.layout.first_oriented] for c in coefficients)
+    if not schedule.integrator._in_flights:
+        return [forces, *store.looked_at([brownian.Displacement(stage.index, forces, c1, c2)])]
+    kept = schedule.remembered.setdefault("noise", np.zeros((schedule.layout.n, 3)))
+    kick, half, noise = (replace(stage, kind=kind, h=0.5 * stage.h) for kind in "BAO")
+    flight = schedule.around(half, store.looked_at([drift.Drift(half.h, store.before)]))
+    return [
+        *schedule.around(kick, [forces, brownian.Push(c1, 2.0 / stage.h, kept, forces=forces)]), *flight,
+        *schedule.around(noise, [brownian.Redraw(c2, 1.0 / stage.h, kept, stage.index)]), *flight,
+        brownian.Keep(c1, 0.0, kept),
+    ]  # fmt: skip
 
 
 def _jump(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:

@@ -121,19 +121,25 @@ class Schedule:
 
     def check_displacement(self) -> None:
         """Check that beads that move without velocities have friction, and that nothing holds them."""
+        if self.integrator._in_flights and self.fluid is not None:
+            raise ParameterError(
+                "BrownianIntegrator: hydrodynamic interactions need scheme='Euler-Maruyama', and no constraints"
+            )
         for handle in self.layout.handles:
             flow = self.flows.get(handle)
-            if flow is not None and flow.obstacle:
-                raise ParameterError(f"BrownianIntegrator cannot move {handle!r}: {flow.obstacle}")
+            in_flights = self.integrator._in_flights
+            if flow is not None and (obstacle := flow.obstacle_to_flights if in_flights else flow.obstacle):
+                raise ParameterError(f"BrownianIntegrator cannot move {handle!r}: {obstacle}")
+            plain = flow is None or in_flights
             still = ~handle.kind.fixed_beads & (handle.friction == 0.0)
-            if flow is None and still.any():
+            if plain and still.any():
                 i = int(np.argmax(still))
                 raise ParameterError(
                     f"BrownianIntegrator: bead {handle.beads[i]} ({handle.name!r}): friction[{i}] = 0 but must "
                     "be > 0: the bead would move without bound"
                 )
             for one in handle._species:
-                if flow is None and one.friction == 0.0:
+                if plain and one.friction == 0.0:
                     raise ParameterError(
                         f"BrownianIntegrator: species {one.name!r} of {handle.name!r}: friction = 0 but must be > 0: "
                         "beads that become one would move without bound"

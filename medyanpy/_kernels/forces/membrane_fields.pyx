@@ -161,7 +161,8 @@ cdef class WeightForce(Operation):
         Bits of the species that count, -1 for all points.
     """
 
-    def __cinit__(self, str name, const int32_t[::1] place, Py_ssize_t first, Accumulator corners, int64_t wanted, *rest):
+    def __cinit__(self, str name, const int32_t[::1] place, Py_ssize_t first, Accumulator corners, int64_t wanted,
+                  *rest):
         cdef FieldTask* t = &self.task
         self.name = name
         self.corners = corners
@@ -243,7 +244,8 @@ cdef class WeightForce(Operation):
 cdef class VertexField(WeightForce):
     """rest: (V,) the energy of a point at each vertex; in a triangle it is linear."""
 
-    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted, const double[::1] value):
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted,
+                 const double[::1] value):
         self.task.value = vector(self.arrays, value)
         self.loop = _linear
 
@@ -253,7 +255,8 @@ cdef class WrittenField(WeightForce):
     instructions, constants, outputs, and number of registers."""
     cdef Compiled program
 
-    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted, const double[:, ::1] values, program):
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted,
+                 const double[:, ::1] values, program):
         self.program = Compiled(*program, max(1, n_blocks(self.n, POINTS_BLOCK)))
         self.task.value = table(self.arrays, values)
         self.task.q = values.shape[0]
@@ -271,8 +274,8 @@ cdef class PythonField(WeightForce):
     cdef Py_ssize_t first_face
     cdef bint by_corners
 
-    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted, function, Py_ssize_t first_face,
-                 bint by_corners, bint repeatable):
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, int64_t wanted, function,
+                 Py_ssize_t first_face, bint by_corners, bint repeatable):
         self.function = function
         self.first_face = first_face
         self.by_corners = by_corners

@@ -607,7 +607,8 @@ cdef class PointCurvature(WeightForce):
     cdef Py_ssize_t n_near
 
     def __init__(self, str name, const int32_t[::1] place, Py_ssize_t first, corners, int64_t wanted,
-                 Geometry geometry, Py_ssize_t n_points, const int32_t[::1] borders, double modulus, double c, double kT):
+                 Geometry geometry, Py_ssize_t n_points, const int32_t[::1] borders, double modulus, double c,
+                 double kT):
         cdef CurvatureTask* t = &self.curved
         cdef Py_ssize_t n_vertices = geometry.membrane.n_vertices
         cdef Py_ssize_t n_faces = geometry.membrane.n_faces

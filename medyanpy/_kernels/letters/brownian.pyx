@@ -1,4 +1,4 @@
-"""The letter D: Brownian displacement without velocities, Euler and Maruyama's step.
+"""The letter D: Brownian displacement without velocities. Euler and Maruyama's step,
 
     plain bead      x += h F / gamma + sqrt(2 kT h / gamma) xi
     oriented bead   d = (h / kT) D (F, T) + h b + sqrt(2 h) D^(1/2) xi,    x += R d_t,    q <- q exp(d_r / 2)
@@ -6,10 +6,16 @@
 with force, torque, D (6x6, about the centre of mass) and d in the frame of the body as it is before the step. Where the
 coupling block of D is not symmetric, the bead turns while it moves and the other way round, and a mean step is left:
 b_k = sum_ij eps_kji D_ij over translations i and rotations j. Derived in docs/theory/brownian.md.
+
+Leimkuhler and Matthews' step, of plain beads, which constraints may hold, in two flights of h/2:
+
+    v = kept + 2 F / gamma,    x += h/2 v,    v = sqrt(2 kT / (gamma h)) xi,    x += h/2 v,    kept = v
+
+`Push`, `Redraw` and `Keep` are what is not a flight; constraints do around these what they do around B, O and A.
 """
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.core.arrays cimport vector
+from medyanpy._kernels.core.arrays cimport table, vector
 from medyanpy._kernels.letters.kick cimport ForceSum
 from medyanpy._kernels.core.noise cimport normals_of, six_normals_of
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
@@ -87,6 +93,99 @@ cdef class Displacement(Operation):
         self.task.f = &self.forces.f[0, 0] if self.forces.forces.count > 0 else NULL
         mark_moved(world)
         return over_blocks(_displace, &self.task, world, self.n, BLOCK)
+
+
+cdef struct FlightTask:
+    int letter
+    const double* f           # NULL where there are no forces
+    const double* c
+    double by
+    double* kept              # (n, 3)
+
+
+cdef int _push(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef FlightTask* t = <FlightTask*> task
+    cdef Py_ssize_t i
+    cdef int c
+    for i in range(first, last):
+        for c in range(3):
+            world.v[3 * i + c] = t.kept[3 * i + c]
+            if t.f != NULL:
+                world.v[3 * i + c] += t.by * t.c[i] * t.f[3 * i + c]
+    return 0
+
+
+cdef int _redraw(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef FlightTask* t = <FlightTask*> task
+    cdef double g[3][NORMALS_BLOCK]
+    cdef Py_ssize_t start, k, n
+    cdef int c
+    start = first
+    while start < last:
+        n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
+        normals_of(world, start, <int> n, t.letter, THERMOSTAT, 0, g[0], g[1], g[2])
+        for k in range(n):
+            for c in range(3):
+                world.v[3 * (start + k) + c] = t.by * t.c[start + k] * g[c][k]
+        start += n
+    return 0
+
+
+cdef int _keep(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef FlightTask* t = <FlightTask*> task
+    cdef double check
+    cdef Py_ssize_t i
+    cdef int c
+    for i in range(first, last):
+        check = 0.0
+        for c in range(3):
+            t.kept[3 * i + c] = world.v[3 * i + c]
+            world.v[3 * i + c] = 0.0
+            check += 0.0 * world.x[3 * i + c]
+        if not (check == 0.0):
+            return record_fault(world, NOT_FINITE, i, -1)
+    return 0
+
+
+cdef class _Flight(Operation):
+    """A step of the first n beads between flights, by their c (n,) times a number; kept (m, 3), m >= n."""
+    cdef FlightTask task
+    cdef ForceSum forces
+    cdef list arrays
+    cdef Py_ssize_t n
+
+    def __init__(self, const double[::1] c, double by, double[:, ::1] kept, int letter=0, ForceSum forces=None):
+        self.n = c.shape[0]
+        self.forces = forces
+        self.arrays = []
+        self.task.letter = letter
+        self.task.c = vector(self.arrays, c)
+        self.task.by = by
+        self.task.kept = table(self.arrays, kept)
+
+
+cdef class Push(_Flight):
+    """Velocities are those kept, and what forces add."""
+
+    cdef int run(self, World* world) noexcept nogil:
+        if self.n == 0:
+            return 0
+        self.task.f = &self.forces.f[0, 0] if self.forces.forces.count > 0 else NULL
+        return over_blocks(_push, &self.task, world, self.n, BLOCK)
+
+
+cdef class Redraw(_Flight):
+    """Velocities are noise, of the letter of this number."""
+
+    cdef int run(self, World* world) noexcept nogil:
+        return over_blocks(_redraw, &self.task, world, self.n, BLOCK) if self.n > 0 else 0
+
+
+cdef class Keep(_Flight):
+    """Velocities are kept, and beads have none."""
+
+    cdef int run(self, World* world) noexcept nogil:
+        return over_blocks(_keep, &self.task, world, self.n, BLOCK) if self.n > 0 else 0
 
 
 cdef struct TensorTask:
