@@ -190,7 +190,7 @@ REPRODUCERS = {
         "test_changes.py::test_a_run_with_all_changes_is_exported",
         "test_changes.py::test_vtkhdf_has_the_ids_of_segments_with_and_without_them",
     ],
-    "zhang_skeel_first_choice_lost": ["test_kicks.py::test_warning_where_heat_moves_stiff_links_too_far"],
+    "zhang_skeel_first_choice_lost": ["test_stability.py::test_warning_where_heat_moves_stiff_links_too_far"],
 }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from builders import system_with
-from test_kicks import network, run, springs
+from kicks.scenes import network, run, springs
 
 import medyanpy as mp
 from medyanpy.kicks import HamiltonPontryagin, Newmark, PushForwardNewmark
