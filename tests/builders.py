@@ -204,6 +204,11 @@ def uneven_sheet(n=5, seed=1):
     return mp.TriangleMesh(x, np.array([[a, b, c] for a, b, c, d in corners] + [[a, c, d] for a, b, c, d in corners]))
 
 
+def line(n, start):
+    """Return n places along x, 1 apart, from a start."""
+    return np.arange(n)[:, None] * [1.0, 0.0, 0.0] + start
+
+
 #: A mass of beads that hardly move.
 STILL = 1e18
 
