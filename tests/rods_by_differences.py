@@ -28,10 +28,6 @@ def round_rod(nodes, orientations, length, *loads, section=SECTION, **options):
                 inertia=section.inertia_density, **options)  # fmt: skip
 
 
-def look(context):
-    return context.get_state(positions=True, velocities=True, forces=True, energy=True)
-
-
 def gradient(context, x, q):
     """(6 n,) minus forces and torques."""
     context.set_positions(x)

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.cli import main
@@ -498,8 +499,7 @@ def test_tubes_of_triangles_are_stiffer_than_round_ones(around):
     mesh = mp.TriangleMesh.cylinder(radius, length, around, rows, periodic=True)
     topology = mp.Topology()
     tube = topology.add_membrane(mesh, vertex_mass=1.0)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneBending(tube, 1.0))
+    system = system_with(topology, mp.forces.MembraneBending(tube, 1.0), box=mesh.box)
     energy = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).potential_energy
     expected = np.pi * length / radius * (1.0 + tube_demo.STIFFER * (edge / radius) ** 2)
     assert energy == pytest.approx(expected, rel=0.002)

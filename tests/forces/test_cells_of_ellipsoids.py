@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import orients, system_with
+from builders import look, orients, system_with
 from forces.references.ellipsoids import END, FORMS, growth, law, matrices, nearest
 
 import medyanpy as mp
@@ -38,20 +38,16 @@ def cell(h, form="WCA", word="BAB", threads=1, skin=None, n=30):
     return simulation
 
 
-def snapshot(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_energy_in_a_cell_is_of_second_order(form):
     errors = []
     for h in (4e-3, 2e-3, 1e-3):
         simulation = cell(h, form)
-        start, worst, most = snapshot(simulation), 0.0, 0.0
+        start, worst, most = look(simulation), 0.0, 0.0
         for _ in range(round(1.0 / h)):
             simulation.step(1)
-            now = snapshot(simulation)
+            now = look(simulation)
             worst = max(worst, abs(now.total_energy - start.total_energy))
             most = max(most, now.energies["EllipsoidCollisions"])
         errors.append(worst)
@@ -67,7 +63,7 @@ def test_momentum_and_angular_momentum_of_a_cell():
     mass = np.concatenate([np.broadcast_to(h.mass, (len(h),)) for h in topology.handles])
 
     def momenta():
-        s = snapshot(simulation)
+        s = look(simulation)
         p = mass[:, None] * s.velocities
         spin = quaternions.turned(s.orientations, s.angular_momenta).sum(axis=0)
         return np.concatenate([p.sum(axis=0), np.cross(s.positions, p).sum(axis=0) + spin])
@@ -81,7 +77,7 @@ def test_bodies_stay_in_a_cell():
     """Thermal ones, for long: none gets out through a triangle."""
     simulation = cell(4e-3, word="BAOAB")
     simulation.step(5000)
-    x = snapshot(simulation).positions
+    x = look(simulation).positions
     topology = simulation.system.topology
     bodies, vesicle = topology.handles[2], topology.handles[0]
     corners = x[vesicle.beads][vesicle.mesh.faces]
@@ -105,12 +101,12 @@ def test_checkpoints_and_documents(tmp_path):
     simulation.step(10)
     simulation.save_checkpoint(tmp_path / "a.checkpoint")
     simulation.step(10)
-    end = snapshot(simulation)
+    end = look(simulation)
     again = mp.Simulation(*mp.deserialize(mp.serialize(simulation)), threads=2)
     again.load_checkpoint(tmp_path / "a.checkpoint")
     again.step(10)
     for part in PARTS:
-        np.testing.assert_array_equal(getattr(snapshot(again), part), getattr(end, part))
+        np.testing.assert_array_equal(getattr(look(again), part), getattr(end, part))
     assert mp.serialize(again) == mp.serialize(simulation)
 
 
@@ -119,7 +115,7 @@ def test_lists_are_rebuilt_when_they_must():
     operation = simulation.context._schedule.bound_forces["EllipsoidCollisions"]
     simulation.step(400)
     assert 2 < operation.builds < operation.runs / 5
-    x = snapshot(simulation).positions
+    x = look(simulation).positions
     topology = simulation.system.topology
     bodies, actin = topology.handles[2], topology.handles[1]
     # Links whose distance from a centre is below the range.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._tools.described import made_anew
@@ -62,8 +62,7 @@ def test_copies_and_documents_are_the_force(case):
     force.set(**{name: value / 3.0 for name, value in values.items() if isinstance(value, float | np.ndarray)})
     arguments = {**force._arguments_now(), "name": "own", "group": 3}
     force = made_anew(type(force), arguments, {})
-    system = mp.System(topology)
-    system.add_force(force)
+    system = system_with(topology, force)
 
     def look(system):
         context = mp.Context(system, mp.SplittingIntegrator("BAGAB" if topology.point_handles else "BAB", 1e-3))

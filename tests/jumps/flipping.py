@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import look, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.errors import TopologyError
@@ -48,10 +48,6 @@ def context_of(system, threads=1, seed=2, **integrator):
     context = mp.Context(system, integrator, threads=threads)
     context.set_velocities_to_temperature(kT=KT, seed=seed)
     return context
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
 def same(a, b):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import look
 from jumps.flipping import (
     KT,
     MESHES,
@@ -12,7 +13,6 @@ from jumps.flipping import (
     crossed,
     edges_of,
     flip_at_random,
-    look,
     rough,
     same,
     square,

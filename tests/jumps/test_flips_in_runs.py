@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import look, refuses
 from jumps.flipping import (
     KT,
     MESHES,
@@ -14,7 +14,6 @@ from jumps.flipping import (
     copied,
     edges_of,
     flip_at_random,
-    look,
     refused,
     rough,
     same,

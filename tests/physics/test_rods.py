@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import refuses, retraced, system_with
+from builders import look, refuses, retraced, system_with
 from rods_by_differences import (
     CANTILEVER,
     SECTION,
@@ -18,7 +18,6 @@ from rods_by_differences import (
     frequencies,
     gradient,
     hessian,
-    look,
     make,
     moved,
     round_rod,

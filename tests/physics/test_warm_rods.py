@@ -5,9 +5,9 @@
 
 import numpy as np
 import pytest
+from builders import look
 from rods_by_differences import (
     CANTILEVER,
-    look,
     make,
     tip_couple,
     tip_force,

@@ -1,6 +1,7 @@
 """Runs with every reporter, and what they leave."""
 
 import numpy as np
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy.files.trajectory import Trajectory
@@ -9,8 +10,7 @@ from medyanpy.files.trajectory import Trajectory
 def bare(seed=1):
     topology = mp.Topology()
     beads = topology.add_beads(np.random.default_rng(0).normal(size=(6, 3)), mass=1.0, friction=0.3, name="beads")
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
     return mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0, seed=seed), threads=1)
 
 
