@@ -3,6 +3,7 @@
 import os
 import signal
 import traceback
+import warnings
 
 import h5py
 import numpy as np
@@ -80,6 +81,50 @@ def system_with(topology, *forces, **options):
     for force in forces:
         system.add_force(force)
     return system
+
+
+def look(run):
+    """Return what there is to compare of a context, or of the context of a simulation."""
+    context = getattr(run, "context", run)
+    return context.get_state(positions=True, velocities=True, forces=True, energy=True)
+
+
+def quiet(make):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return make()
+
+
+def beads_at(x):
+    topology = mp.Topology()
+    return topology, topology.add_beads(x, mass=1.0)
+
+
+def one_bead():
+    """A topology with a bead that never moves, far away: there must be one."""
+    topology = mp.Topology()
+    topology.add_beads([[-1e6, 0.0, 0.0]], mass=1.0, friction=1e30)
+    return topology
+
+
+def pixels(figure):
+    """(height, width, 3) numbers from 0 to 1."""
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())[..., :3] / 255.0
+
+
+def like(image, color, within=0.25):
+    """Where a colour is seen, in whatever light."""
+    direction = np.asarray(color) / np.linalg.norm(color)
+    norm = np.linalg.norm(image, axis=2)
+    return (norm > 0.05) & (np.linalg.norm(image / np.maximum(norm, 1e-9)[..., None] - direction, axis=2) < within)
+
+
+def balanced(end, start=None):
+    """Assert that heat and works of a run are the change of its energy, from none or that of a state, to rounding."""
+    works = [end.heat, end.shadow_work, end.protocol_work, end.chemical_work]
+    before = 0.0 if start is None else start.total_energy
+    assert abs(end.total_energy - before - sum(works)) <= 1e-12 * max(map(abs, [*works, before, end.total_energy]))
 
 
 class Recorder(mp.reporters.Reporter):
@@ -202,6 +247,11 @@ def uneven_sheet(n=5, seed=1):
     first = [i * n + j for i in range(n - 1) for j in range(n - 1)]
     corners = [(a, a + n, a + n + 1, a + 1) for a in first]
     return mp.TriangleMesh(x, np.array([[a, b, c] for a, b, c, d in corners] + [[a, c, d] for a, b, c, d in corners]))
+
+
+def line(n, start):
+    """Return n places along x, 1 apart, from a start."""
+    return np.arange(n)[:, None] * [1.0, 0.0, 0.0] + start
 
 
 #: A mass of beads that hardly move.

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -61,6 +62,7 @@ def pytest_configure(config):
 STATISTICS = {"check_mean", "check_variance", "check_same_mean", "check_chi_square", "check_same_distribution"}
 
 
+@cache
 def takes_samples(test) -> bool:
     """True for a function that calls one of these, by itself or through others of its own file."""
     seen, waiting = set(), [test]

@@ -73,3 +73,14 @@ def frequencies(context, rod):
     K = hessian(context, rod.positions, rod.orientations, free)
     assert np.abs(K - K.T).max() < 1e-8 * np.abs(K).max()
     return np.sort(np.linalg.eigvalsh(0.5 * (K + K.T) * inverse[:, None] * inverse))
+
+
+CANTILEVER = {"shear": (2.0, 3.0), "extension": 4.0, "bending": (5.0, 8.0), "twist": 6.0}
+
+
+def tip_force(force):
+    return lambda rod: mp.forces.RodLoad(rod, "end", force=force)
+
+
+def tip_couple(couple, **how):
+    return lambda rod: mp.forces.RodLoad(rod, "end", couple=couple, **how)

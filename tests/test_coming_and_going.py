@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import balanced, refuses, system_with
 from test_editing import ALL, KINDS, WORDS, assert_same, look, parts, simulation_of
 
 import medyanpy as mp
@@ -457,8 +457,7 @@ def test_links_that_jumps_have_bound_go_with_their_sites():
     topology = mp.Topology()
     rng = np.random.default_rng(1)
     beads = topology.add_beads(rng.normal(0.0, 2.0, (40, 3)), 1.0, 0.5)
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap(beads, 0.1, [0.0, 0.0, 0.0]))
+    system = system_with(topology, forces.HarmonicTrap(beads, 0.1, [0.0, 0.0, 0.0]))
     links = system.add_force(forces.Links([], [], stiffness=1.0, length=1.0))
     jump = system.add_jump(mp.jumps.LinkBinding(links, beads, off_rate=0.1, on_rate=20.0, partners=2))
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.02, kT=1.0, seed=3), threads=1)
@@ -480,9 +479,7 @@ def test_links_that_jumps_have_bound_go_with_their_sites():
     assert after.counts == before.counts
     simulation.step(100)
     end = look(simulation)
-    works = [end.heat, end.shadow_work, end.protocol_work, end.chemical_work]
-    largest = max(map(abs, [*works, start.total_energy, end.total_energy]))
-    assert abs(end.total_energy - start.total_energy - sum(works)) <= 1e-12 * largest
+    balanced(end, start)
     assert jump.counts.accepted > before.counts["LinkBinding"].accepted
 
 

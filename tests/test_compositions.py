@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 from builders import refuses, system_with
-from test_kicks import network, run
+from kicks.scenes import network, run
 
 import medyanpy as mp
 from medyanpy.core.words import COMPOSITIONS, weights_of

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses, retraced
+from builders import refuses, retraced, system_with
 from scipy import sparse
 from scipy.sparse import linalg
 
@@ -65,8 +65,7 @@ def of_springs(nets, masses=1.0, friction=1.0, lengths=1.0):
         topology.add_beads(x + [0.0, 0.0, 50.0 * k], mass, friction)
         pairs.append(links + n)
         rest.append(lengths * np.linalg.norm(x[links[:, 0]] - x[links[:, 1]], axis=1))
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(np.concatenate(pairs), STIFFNESS, np.concatenate(rest)))
+    system = system_with(topology, mp.forces.HarmonicBonds(np.concatenate(pairs), STIFFNESS, np.concatenate(rest)))
     return system
 
 

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import look, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.errors import TopologyError
@@ -25,18 +25,13 @@ def scene(**box):
     vesicle = topology.add_membrane(sheet, vertex_mass=1.0, vertex_friction=0.3, name="vesicle")
     d = np.linalg.norm(beads.positions[0] - beads.positions[1])
     topology.constrain(DISTANCE, beads.beads[[0, 1]], d=d, name="first")
-    system = mp.System(topology, **box)
-    system.add_force(mp.forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0]))
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 8.0, 2.4))
+    system = system_with(topology, mp.forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0]),
+                         mp.forces.MembraneEdgeSprings(vesicle, 8.0, 2.4), **box)  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.02, kT=0.5, seed=3), threads=1)
     simulation.report_work = True
     simulation.context.set_velocities_to_temperature(kT=0.5, seed=5)
     simulation.step(20)
     return simulation
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
 def reach(x, i, j):

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -189,8 +189,7 @@ def test_minimisation_turns_directors_and_moves_nodes_alike():
     for scale in (1.0, 1000.0):
         topology = mp.Topology()
         handle = topology.add_filament(scale * NODES, 1.0, directors=twisted(NODES), director_mass=scale**2)
-        system = mp.System(topology)
-        system.add_force(forces.HarmonicTrap(handle.directors, 5.0, [0.0, 0.0, 1.0]))
+        system = system_with(topology, forces.HarmonicTrap(handle.directors, 5.0, [0.0, 0.0, 1.0]))
         goal = scale * (NODES + [[0.0, 0, 0], [0, 0.2, 0], [0, 0, 0.3], [0.1, 0, 0], [0, 0.5, 0]])
         system.add_force(forces.HarmonicTrap(handle, 1.0 / scale**2, goal))
         simulation = mp.Simulation(system, mp.VerletIntegrator(0.01))

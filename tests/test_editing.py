@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from builders import orients, refuses
+from builders import balanced, look, orients, refuses, system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -92,10 +92,6 @@ def grow(simulation, kind, where=(0.0, 500.0, 0.0)):
     with simulation.topology.edit():
         name = f"new {kind}" + (f" {number}" if number else "")
         simulation.system.add_force(KINDS[kind](simulation.topology, np.array(where), name))
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
 def parts(state, topology, handles):
@@ -216,8 +212,7 @@ def test_links_events_and_work_resume():
         rng = np.random.default_rng(2)
         topology = mp.Topology()
         beads = topology.add_beads(rng.normal(0.0, 3.0, (40, 3)), mass=1.0, friction=1.0, name="beads")
-        system = mp.System(topology)
-        system.add_force(forces.HarmonicTrap(beads, 0.05, [0.0, 0.0, 0.0]))
+        system = system_with(topology, forces.HarmonicTrap(beads, 0.05, [0.0, 0.0, 0.0]))
         links = system.add_force(forces.Links([], [], stiffness=2.0, length=1.5))
         system.add_jump(mp.jumps.LinkBinding(links, beads, off_rate=1.0, on_rate=3.0, rates=mp.jumps.Bell(2.0)))
         simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.02, kT=1.0, seed=3), threads=1)
@@ -240,9 +235,7 @@ def test_links_events_and_work_resume():
             )
         simulation.step(300)
         end = look(simulation)
-        works = [end.heat, end.shadow_work, end.protocol_work, end.chemical_work]
-        largest = max(map(abs, [*works, start.total_energy, end.total_energy]))
-        assert abs(end.total_energy - start.total_energy - sum(works)) <= 1e-12 * largest
+        balanced(end, start)
         assert simulation.context.runaway == 25.0
         return simulation, links, [e for e in heard.heard() if e[2] == "LinkBinding"]
 

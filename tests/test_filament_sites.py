@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import Links
@@ -71,8 +71,7 @@ def test_numbers_and_arrays():
 
 def test_links_between_filaments_share_forces_among_nodes():
     topology, actin = scene()
-    system = mp.System(topology)
-    system.add_force(Links(actin.sites(0, 0, 0.25), mp.Sites.anchors([[0.0, 0, 0]]), 2.0))
+    system = system_with(topology, Links(actin.sites(0, 0, 0.25), mp.Sites.anchors([[0.0, 0, 0]]), 2.0))
     state = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(forces=True, positions=True)
     x = 0.75 * state.positions[4] + 0.25 * state.positions[5]
     np.testing.assert_allclose(state.forces[4], -1.5 * x, atol=1e-13)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import look, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
@@ -24,8 +24,7 @@ def scene(rise=RISE, bending=0.0, seed=2, growth=False):
     nodes = [chain(own, (0.0, 3.0 * i, 0.0)) for i, own in enumerate(counts)]
     lengths = None if rise else RISE * np.concatenate(counts)
     actin = topology.add_filaments(nodes, 1.0, 0.7, rise=rise, link_lengths=lengths, name="actin")
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(actin, 0.3, [1.0, 4.0, 0.0]))
+    system = system_with(topology, mp.forces.HarmonicTrap(actin, 0.3, [1.0, 4.0, 0.0]))
     if bending:
         system.add_force(mp.forces.FilamentBending(actin, bending, 0.3))
     if growth:
@@ -35,10 +34,6 @@ def scene(rise=RISE, bending=0.0, seed=2, growth=False):
         )
     word = "JBAGOGABJ" if growth else "BAOAB"
     return actin, mp.Simulation(system, mp.SplittingIntegrator(word, 0.02, kT=1.0, seed=seed), threads=1)
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
 def test_links_of_subunits_move_as_links_of_their_lengths():
@@ -95,9 +90,8 @@ def test_bending_follows_lengths():
     x, starts = state.positions[actin.beads], actin.starts
     others = [x[a:b] for a, b in pairwise(starts)]
     other = topology.add_filaments(others, 1.0, 0.7, link_lengths=RISE * counts)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(other, 0.3, [1.0, 4.0, 0.0]))
-    system.add_force(mp.forces.FilamentBending(other, 4.0, 0.3))
+    system = system_with(topology, mp.forces.HarmonicTrap(other, 0.3, [1.0, 4.0, 0.0]),
+                         mp.forces.FilamentBending(other, 4.0, 0.3))  # fmt: skip
     context = mp.Context(system, mp.VerletIntegrator(0.01))
     there = context.get_state(positions=True, forces=True, energy=True)
     np.testing.assert_allclose(there.forces, state.forces, atol=1e-8)

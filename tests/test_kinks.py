@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -75,10 +76,9 @@ def test_points_of_a_vesicle_with_pair_forces_come_to_rest():
     topology = mp.Topology()
     cell = topology.add_membrane(mp.TriangleMesh.icosphere(50.0, 2), 4e-12, 4e-6)
     points = topology.add_intriangle_points(cell, 30, mass=4e-12, friction=4e-6, seed=1)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(cell, 82.0))
-    system.add_force(mp.forces.MembraneArea(cell, 1.0, per_triangle=True))
-    system.add_force(mp.forces.LennardJones(points, points, 4.14, 10.0, cutoff=25.0, switch=20.0))
+    system = system_with(topology, mp.forces.MembraneBending(cell, 82.0),
+                         mp.forces.MembraneArea(cell, 1.0, per_triangle=True),
+                         mp.forces.LennardJones(points, points, 4.14, 10.0, cutoff=25.0, switch=20.0))  # fmt: skip
     with pytest.warns(mp.OverlapWarning):
         simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-8, temperature=300.0), threads=1)
     report = simulation.minimize_energy()

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.files.documents import deserialize, serialize
@@ -57,8 +57,7 @@ def test_places_beside_are_those_of_the_same_filament():
 def test_links_and_jumps_take_a_lattice():
     topology, actin = scene()
     lattice = actin.lattice(4.0)
-    system = mp.System(topology)
-    system.add_force(Links(lattice[3], mp.Sites.anchors([[10.0, 4.0, 0.0]]), 3.0))
+    system = system_with(topology, Links(lattice[3], mp.Sites.anchors([[10.0, 4.0, 0.0]]), 3.0))
     bound = system.add_force(Links([], [], stiffness=0.5, length=50.0, name="bound"))
     far, near = lattice[lattice.filaments == 1], lattice[lattice.filaments == 0]
     system.add_jump(mp.jumps.LinkBinding(bound, near, far, off_rate=1.0, on_rate=1e3, bound=[[1, 1]]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -62,8 +62,7 @@ class Asked(Flow):
 def system():
     topology = mp.Topology()
     beads = topology.add_beads([[1.0, 0, 0], [0.0, 2.0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
+    system = system_with(topology, forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
     return system
 
 

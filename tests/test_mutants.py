@@ -1,23 +1,15 @@
 """What breaks the program on purpose: mutants are made as they should be, and found. (tests/mutants.py runs them.)"""
 
 import ast
-import importlib.util
 import re
-import sys
 from itertools import islice
-from pathlib import Path
 
+import mutants
+import mutations
 import pytest
 
 # No kernel is run here.
 pytestmark = pytest.mark.slow
-
-FILE = Path(__file__).with_name("mutants.py")
-spec = importlib.util.spec_from_file_location("medyanpy_mutants", FILE)
-mutants = importlib.util.module_from_spec(spec)
-# Its dataclasses look for their module.
-sys.modules[spec.name] = mutants
-spec.loader.exec_module(mutants)
 
 TOY = '''\
 """1 - 1 here is text."""
@@ -41,7 +33,7 @@ def second(values: list[float], shift: float = -1.0) -> float:
 
 def rules(text):
     """(rule, what was there, what comes)"""
-    return [(rule, text[start:end], new) for rule, start, end, new, _, _ in mutants.places(text)]
+    return [(rule, text[start:end], new) for rule, start, end, new, _, _ in mutations.places(text)]
 
 
 def test_mutants_of_python_files():
@@ -84,7 +76,7 @@ def test_mutants_of_cython_files():
 
 def test_they_know_where_they_are():
     text = "class A:\n    def f(self):\n        x = 1\n    y = 2\ndef g():\n    x = 3\nz = 4\n"
-    assert [scope for scope, line in mutants.lines_of(text) if "=" in [token.text for token in line]] == [
+    assert [scope for scope, line in mutations.lines_of(text) if "=" in [token.text for token in line]] == [
         ("A", "f"), ("A",), ("g",), ()
     ]  # fmt: skip
 
@@ -153,7 +145,7 @@ def test_mutants_of_a_toy_are_caught(toy):
     """But for the bound: nobody tests f(0)."""
     text = toy.read_text()
     found = {}
-    for rule, start, end, new, _, line in mutants.places(text):
+    for rule, start, end, new, _, line in mutations.places(text):
         toy.write_text(text[:start] + new + text[end:])
         found[rule, line], by = mutants.judge(["tests/test_toy.py"], toy.parent, toy.parents[1], 60)
         assert by == ("tests/test_toy.py::test_f" if found[rule, line] == "caught" else "")

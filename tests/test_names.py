@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy._tools import names
@@ -34,8 +34,7 @@ def build():
     shape, frames = mp.rods.uniform(5, 4.0)
     topology.add_rod(shape, frames, 4.0, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0], friction=1.0)
     topology.add_surface_points(mp.surfaces.Sphere(7.0), [[7.0, 0.0, 0.0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([beads.beads], stiffness=1.0, length=1.0))
+    system = system_with(topology, mp.forces.HarmonicBonds([beads.beads], stiffness=1.0, length=1.0))
     return mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -15,9 +16,8 @@ def sheet(fixed, points=0, word="BAGOGAB", **integrator):
     membrane = topology.add_membrane(SHEET, vertex_mass=1.0, vertex_friction=1.0, fixed=fixed, name="sheet")
     if points:
         topology.add_intriangle_points(membrane, points, mass=0.05, friction=1.0, seed=1)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, 82.0))
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 2.0, 10.5))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, 82.0),
+                         mp.forces.MembraneEdgeSprings(membrane, 2.0, 10.5))  # fmt: skip
     integrator = {"kT": KT, "seed": 2, **integrator}
     return mp.Simulation(system, mp.SplittingIntegrator(word, 0.05, **integrator)), membrane
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy import presets, units
@@ -102,8 +102,7 @@ def test_longest_timestep():
     for h, n in ((0.98 * longest, 300), (1.02 * longest, 28)):
         topology = mp.Topology()
         filament = topology.add_filament(nodes, node_mass=1e-12)
-        system = mp.System(topology)
-        system.add_force(mp.forces.FilamentBending(filament, actin.bending_modulus))
+        system = system_with(topology, mp.forces.FilamentBending(filament, actin.bending_modulus))
         context = mp.Context(system, mp.VerletIntegrator(h))
         context.runaway = None
         v = np.zeros((42, 3))

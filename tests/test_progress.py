@@ -6,6 +6,7 @@ import warnings
 from types import SimpleNamespace
 
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy._tools import progress
@@ -40,8 +41,7 @@ def stepped(monkeypatch, is_terminal, **more):
     monkeypatch.setattr(sys, "stderr", shown)
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1.0, 2.0))
+    system = system_with(topology, mp.forces.HarmonicBonds([[0, 1]], 1.0, 2.0))
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0, seed=1), threads=1)
     simulation.step(50, **more)
     return shown.getvalue(), simulation

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import quiet, refuses, system_with
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -529,12 +529,6 @@ def test_values_set_are_read_back(way):
 
 
 # Timesteps -----------------------------------------------------------------------------------------------------
-
-
-def quiet(make):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return make()
 
 
 def straight(timestep, word, group=0, **how):

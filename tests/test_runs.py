@@ -446,8 +446,7 @@ def test_a_run_that_fails_keeps_its_last_checkpoint(tmp_path):
 def test_a_run_resumes_without_make(tmp_path):
     """In its folder, or from a checkpoint that lies anywhere; nothing is started."""
     folder = tmp_path / "cell"
-    with pytest.raises(mp.ParameterError, match=r"run: .*cell does not exist: give `make` to start a run"):
-        mp.run(folder, until=20)
+    refuses(mp.ParameterError, r"run: .*cell does not exist: give `make` to start a run", mp.run, folder, until=20)
     assert not folder.exists()
     mp.run(folder, make, until=20)
     assert mp.run(folder, until=40) == mp.RunOutcome(True, 40, folder, "resumed")
@@ -456,10 +455,8 @@ def test_a_run_resumes_without_make(tmp_path):
     mp.run(tmp_path / "through", make, until=60)
     assert compared(tmp_path / "through", folder) == []
     (tmp_path / "text").write_text("not a checkpoint")
-    with pytest.raises(mp.ParameterError, match=r"run: .*text is not a checkpoint"):
-        mp.run(tmp_path / "text", until=20)
-    with pytest.raises(mp.ParameterError, match=r"run: until = 10 but .* is at step 60 already"):
-        mp.run(folder, until=10)
+    refuses(mp.ParameterError, r"run: .*text is not a checkpoint", mp.run, tmp_path / "text", until=20)
+    refuses(mp.ParameterError, r"run: until = 10 but .* is at step 60 already", mp.run, folder, until=10)
 
 
 # Signals -----------------------------------------------------------------------------------------------------

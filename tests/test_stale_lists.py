@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import look
 
 import medyanpy as mp
 from medyanpy import forces
@@ -194,18 +195,14 @@ def fresh(simulation):
     return context
 
 
-def looked_at(context):
-    return context.get_state(positions=True, velocities=True, forces=True, energy=True)
-
-
 @pytest.mark.parametrize("change", CHANGES)
 def test_lists_follow_changes(change):
     # A sheet that closes through the sides of the box would have to go with them.
     simulation = scene(through=change != "box around beads")
     simulation.step(3)
-    before = looked_at(simulation.context)
+    before = look(simulation.context)
     CHANGES[change](simulation)
-    after, again = looked_at(simulation.context), looked_at(fresh(simulation))
+    after, again = look(simulation.context), look(fresh(simulation))
     if change != "temperature":
         assert after.energies != before.energies
     assert {name: (after.energies[name], again.energies[name]) for name in after.energies
@@ -215,7 +212,7 @@ def test_lists_follow_changes(change):
     other = resumed(simulation)
     for one in (simulation, other):
         one.step(4)
-    one, two = looked_at(simulation.context), looked_at(other.context)
+    one, two = look(simulation.context), look(other.context)
     assert one.counts == two.counts
     assert one.box == two.box
     assert np.array_equal(one.positions, two.positions, equal_nan=True)

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy import stats
 
 import medyanpy as mp
@@ -396,8 +396,7 @@ def test_energy_error_is_of_second_order():
     for h in (0.01, 0.005):
         topology = mp.Topology()
         points = topology.add_surface_points(S.Lemniscate(2, 1.0, r), np.tile([0.0, 0.0, r], (25, 1)), mass=1.0)
-        system = mp.System(topology)
-        system.add_force(mp.forces.UniformField([points], [0.0, 0.0, -1.0]))
+        system = system_with(topology, mp.forces.UniformField([points], [0.0, 0.0, -1.0]))
         context = mp.Context(system, mp.SplittingIntegrator("BAB", h), threads=1)
         context.set_velocities(np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle]))
         energies, kinetic = [], []

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import like, pixels, refuses
 
 import medyanpy as mp
 from medyanpy import visualize
@@ -17,19 +17,6 @@ from medyanpy.visualize import draw, figures, renderer, scene
 pytestmark = pytest.mark.slow
 
 SIZE = (400, 300)
-
-
-def pixels(figure):
-    """(height, width, 3) numbers from 0 to 1."""
-    figure.canvas.draw()
-    return np.asarray(figure.canvas.buffer_rgba())[..., :3] / 255.0
-
-
-def like(image, color, within=0.25):
-    """Where a colour is seen, in whatever light."""
-    direction = np.asarray(color) / np.linalg.norm(color)
-    norm = np.linalg.norm(image, axis=2)
-    return (norm > 0.05) & (np.linalg.norm(image / np.maximum(norm, 1e-9)[..., None] - direction, axis=2) < within)
 
 
 def gray(image):

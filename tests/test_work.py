@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import look, system_with
 
 import medyanpy as mp
 
@@ -12,18 +13,13 @@ def vesicle(word="BAGOGAB", threads=1, timestep=0.02):
     beads = topology.add_beads(rng.normal(0.0, 3.0, (2000, 3)), mass=rng.uniform(1.0, 2.0, 2000), friction=0.4)
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 3), vertex_mass=2.0, vertex_friction=0.5)
     points = topology.add_intriangle_points(membrane, 3000, mass=1.0, friction=0.3, seed=3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 30.0))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 30.0))
     trap = system.add_force(mp.forces.HarmonicTrap([beads, points], 0.5, [1.0, 0.0, 0.0]))
     kT = {"kT": 1.0} if "O" in word else {}
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, timestep, seed=9, **kT), threads=threads)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=4)
     simulation.report_work = True
     return simulation, trap
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, energy=True)
 
 
 def interfere(simulation, trap):

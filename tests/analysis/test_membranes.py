@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy import special
 
 import medyanpy as mp
@@ -390,10 +390,9 @@ def test_spectrum_of_a_patch_that_fluctuates_in_its_box():
     mesh = mp.TriangleMesh.flat_sheet(16, 16, 1.0, periodic=True)
     topology = mp.Topology()
     sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=4.0)
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneBending(sheet, kappa))
-    system.add_force(mp.forces.MembraneTension(sheet, sigma))
-    system.add_force(mp.forces.HarmonicTrap(sheet, [2e3, 2e3, 0.0], mesh.vertices, name="places"))
+    system = system_with(topology, mp.forces.MembraneBending(sheet, kappa), mp.forces.MembraneTension(sheet, sigma),
+                         mp.forces.HarmonicTrap(sheet, [2e3, 2e3, 0.0], mesh.vertices, name="places"),
+                         box=mesh.box)  # fmt: skip
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.0045, kT=kT, seed=3), threads=1)
     simulation.context.set_velocities_to_temperature(kT=kT, seed=4)
     simulation.step(3000)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.spatial.transform import Rotation
 from scipy.special import eval_legendre
 
@@ -486,10 +486,9 @@ def test_export_of_trajectories_with_boxes_and_flips(tmp_path):
     topology = mp.Topology()
     sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="sheet")
     points = topology.add_intriangle_points(sheet, 10, mass=1.0, friction=1.0, seed=1, name="points")
-    system = mp.System(topology, box=mesh.box)
-    system.add_force(mp.forces.MembraneBending(sheet, 5.0))
-    system.add_force(mp.forces.MembraneTether(sheet, 80.0, 1.0, l_min=0.4, l_max=1.7))
-    system.add_force(mp.forces.MembraneFoldRepulsion(sheet, 20.0))
+    system = system_with(topology, mp.forces.MembraneBending(sheet, 5.0),
+                         mp.forces.MembraneTether(sheet, 80.0, 1.0, l_min=0.4, l_max=1.7),
+                         mp.forces.MembraneFoldRepulsion(sheet, 20.0), box=mesh.box)  # fmt: skip
     system.add_jump(mp.jumps.EdgeFlips(sheet, 2e4))
     system.add_jump(mp.jumps.BoxArea(tension=0.2, rate=150.0, step=0.03))
     integrator = mp.SplittingIntegrator("JBAGOGABJ", 0.002, kT=1.0, seed=3)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import look, refuses, system_with
 
 import medyanpy as mp
 
@@ -21,10 +21,6 @@ def chain(timestep=0.01, n=40, threads=1, extra=(), seed=1):
     # The watch would stop a run that blows up long before it overflows, which is what these tests are about.
     simulation.context.runaway = None
     return simulation, bonds, trap
-
-
-def everything(context):
-    return context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
 def assert_same(a, b):
@@ -55,8 +51,8 @@ def test_a_blow_up_leaves_the_state_before_the_step_that_failed(threads):
     assert f"The simulation is back at step {error.step}, the last good state" in str(error)
     reference, _, _ = chain(timestep=0.25)
     reference.step(error.step)
-    assert np.isfinite(everything(simulation.context).positions).all()
-    assert_same(everything(simulation.context), everything(reference.context))
+    assert np.isfinite(look(simulation.context).positions).all()
+    assert_same(look(simulation.context), look(reference.context))
     # The same again: nothing has been repaired.
     again = blow_up(simulation)
     assert (again.step, again.bead, str(again)) == (error.step, error.bead, str(error))
@@ -80,9 +76,9 @@ def test_smaller_timestep_resumes_from_the_last_good_state():
     simulation, _, _ = chain(timestep=0.01)
     simulation.context.set_state(broken.context.get_state(positions=True, velocities=True))
     assert simulation.current_step == error.step >= 1
-    hot = everything(simulation.context)
+    hot = look(simulation.context)
     simulation.step(5000)
-    assert everything(simulation.context).total_energy < 0.5 * hot.total_energy
+    assert look(simulation.context).total_energy < 0.5 * hot.total_energy
 
 
 @pytest.mark.unstable
@@ -96,7 +92,7 @@ def test_it_does_not_matter_when_copies_were_made(kept_at):
     assert error.step > 25
     reference, _, _ = chain(timestep=0.25)
     reference.step(error.step)
-    assert_same(everything(simulation.context), everything(reference.context))
+    assert_same(look(simulation.context), look(reference.context))
 
 
 def test_a_long_run_makes_copies_on_its_way():
@@ -140,7 +136,7 @@ def test_a_change_between_runs_is_not_undone():
     error = blow_up(simulation)
     assert error.step > 11
     reference.step(error.step - 10)
-    assert_same(everything(simulation.context), everything(reference.context))
+    assert_same(look(simulation.context), look(reference.context))
 
 
 def vesicle(kT=1.0):
@@ -168,7 +164,7 @@ def test_points_are_back_in_their_triangles():
     assert error.object in ("points", "membrane")
     reference, _, _ = prepare()
     reference.step(error.step - 50)
-    assert_same(everything(simulation.context), everything(reference.context))
+    assert_same(look(simulation.context), look(reference.context))
     push.set(force=[0.0, 0.0, 0.0])
     start = simulation.context.get_state(positions=True)
     simulation.context.set_positions(vesicle()[0].context.get_state(positions=True).positions)
@@ -266,10 +262,10 @@ def test_a_failing_minimisation_goes_back_to_where_forces_could_be_computed():
 
     simulation, _, _ = chain(extra=[mp.forces.PythonForce(fails)])
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=2)
-    before = everything(simulation.context)
+    before = look(simulation.context)
     refuses(mp.SimulationError, "force PythonForce", simulation.minimize_energy)
     *tried, failed = calls
-    after = everything(simulation.context)
+    after = look(simulation.context)
     assert (after.positions != before.positions).any(), "it had begun"
     assert any((after.positions == x).all() for x in tried)
     assert (after.positions != failed).any()
@@ -300,7 +296,7 @@ def test_forces_of_the_positions_that_failed_are_not_used_again():
     reference = make()
     for c in (context, reference):
         c.step(5)
-    assert_same(everything(context), everything(reference))
+    assert_same(look(context), look(reference))
 
 
 def test_a_number_that_cannot_be_bound_leaves_all_as_it_was():
@@ -316,8 +312,8 @@ def test_a_number_that_cannot_be_bound_leaves_all_as_it_was():
     force = system.add_force(Picky(beads, 2.0, [0.0, 0, 0]))
     context = mp.Context(system, mp.VerletIntegrator(0.01))
     context.step(3)
-    before = everything(context)
+    before = look(context)
     force.set(stiffness=13.0)
     refuses(mp.ParameterError, "not thirteen", context.step, 1)
     force.set(stiffness=2.0)
-    assert_same(everything(context), before)
+    assert_same(look(context), before)

@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import balanced, refuses, system_with
 
 import medyanpy as mp
 from medyanpy._kernels.core import numerics
@@ -438,9 +438,7 @@ def test_heat_shadow_work_and_protocol_work_are_the_change_of_the_energy(word):
         simulation.context.set_positions(1.001 * look(simulation).positions)
     simulation.step(100)
     end = look(simulation)
-    parts = (end.heat, end.shadow_work, end.protocol_work, end.chemical_work)
-    scale = max(abs(start.total_energy), abs(end.total_energy), *map(abs, parts))
-    assert abs(end.total_energy - start.total_energy - sum(parts)) <= 1e-12 * scale
+    balanced(end, start)
     assert 0.05 < end.acceptance < 0.95
     assert end.counts["LinkBinding"].accepted > 10
 

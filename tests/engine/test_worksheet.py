@@ -5,15 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import quiet, refuses, system_with
 
 import medyanpy as mp
-
-
-def quiet(make):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return make()
 
 
 def of(topology, *forces, integrator):

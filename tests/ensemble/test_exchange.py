@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import ensemble_runs as runs
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy import special, stats
 
 import medyanpy as mp
@@ -258,8 +258,7 @@ def implicitly_kicked(seed):
 def driven(seed):
     simulation = runs.trapped(seed)
     beads = simulation.topology.handles[0]
-    system = mp.System(simulation.topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0], name="trap"))
+    system = system_with(simulation.topology, mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0], name="trap"))
     links = system.add_force(mp.forces.Links([], [], stiffness=2.0, length=1.5))
     system.add_jump(mp.jumps.LinkBinding(links, beads, off_rate=1.0, on_rate=3.0, rates=mp.jumps.Bell(2.0)))
     return mp.Simulation(system, mp.BAGOGABIntegrator(0.1, kT=1.0, seed=seed))

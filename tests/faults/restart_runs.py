@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from builders import content, forked
+from builders import content, forked, system_with
 
 import medyanpy as mp
 from medyanpy.cli import main
@@ -69,9 +69,8 @@ def build(seed):
         axes = [[1.0, 0, 0, 0]] * n
         topology.add_rigid_bodies(40.0 + numbers.normal(size=(n, 3)), axes, 1.0, (1.0, 2.0, 2.5), friction=0.4)
     beads = topology.add_beads(60.0 + 5.0 * numbers.normal(size=(rng.randint(2, 9), 3)), mass=1.0, friction=0.3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 1.0))
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [60.0, 60.0, 60.0]))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, 1.0),
+                         mp.forces.HarmonicTrap(beads, 1.0, [60.0, 60.0, 60.0]))  # fmt: skip
     word = rng.choice(WORDS)
     integrator = mp.SplittingIntegrator(word, 2e-3, kT=1.0 if "O" in word else None, seed=seed)
     out = mp.Simulation(system, integrator, threads=1)

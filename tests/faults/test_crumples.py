@@ -7,6 +7,7 @@ their areas, is below 0.8. Of 1500 draws from the harmonic modes of the vesicle 
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -22,8 +23,7 @@ def vesicle(subdivisions, kappa, timestep, seed, word="BAOAB", fluid=0.0, **form
     mesh = mp.TriangleMesh(mesh.vertices / mesh.edge_lengths.mean(), mesh.faces)
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="vesicle")
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, kappa, name="bending", **form))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, kappa, name="bending", **form))
     if fluid:
         system.add_force(mp.forces.MembraneTether(membrane, 80.0, 1.0))
         system.add_force(mp.forces.MembraneFoldRepulsion(membrane, 20.0))

@@ -14,6 +14,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from builders import system_with
 from hostile_files import edited, members_of, npy, packed, simulation, summed
 
 import medyanpy as mp
@@ -55,9 +56,8 @@ def good_documents(folder):
     beads = topology.add_beads(np.arange(12.0).reshape(4, 3), 1.0, 0.5)
     sphere = mp.surfaces.Polynomial("x**2 + y**2 + z**2 - 9", bounding_box=[[-3.5] * 3, [3.5] * 3])
     topology.add_surface_points(sphere, sphere.project([[3.0, 0, 0], [0, 1.0, 3.0]]), mass=1.0, friction=0.1)
-    system = mp.System(topology)
-    system.add_force(mp.forces.ExternalField(beads, "k*x**2 + sin(y)", k=1.0))
-    system.add_force(mp.forces.Links([0, 1], mp.Sites.anchors([[0.0, 0, 1], [1.0, 0, 0]]), 1.0, 2.0))
+    system = system_with(topology, mp.forces.ExternalField(beads, "k*x**2 + sin(y)", k=1.0),
+                         mp.forces.Links([0, 1], mp.Sites.anchors([[0.0, 0, 1], [1.0, 0, 0]]), 1.0, 2.0))  # fmt: skip
     mp.serialize((system, mp.SplittingIntegrator("BAOAB", 1e-3, kT=1.0)), folder / "b.json")
 
 

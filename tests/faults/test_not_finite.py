@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from fault_runs import make
 
 import medyanpy as mp
@@ -14,8 +14,7 @@ def vesicle():
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), 1.0, 0.1)
     topology.add_intriangle_points(membrane, 20, mass=1.0, friction=0.1, seed=1)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 100.0))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 100.0))
     return system
 
 

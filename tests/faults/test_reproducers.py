@@ -66,7 +66,9 @@ REPRODUCERS = {
         "test_hostile_texts.py::test_errors_are_short_and_name_the_place",
         "test_hostile_texts.py::test_ten_megabytes_are_refused_at_once",
     ],
-    "field_in_a_box_that_changes": ["test_changes.py::test_fields_that_do_not_repeat_with_the_box_are_warned_of"],
+    "field_in_a_box_that_changes": [
+        "test_refused_changes.py::test_fields_that_do_not_repeat_with_the_box_are_warned_of",
+    ],
     "field_of_a_container_at_its_centre": [
         "test_expressions.py::test_a_factor_of_0_beside_an_infinite_derivative_is_0",
     ],
@@ -117,7 +119,7 @@ REPRODUCERS = {
     "last_constraint_taken_away": ["test_changes.py::test_everything_follows"],
     "last_rod_removed": ["test_changes.py::test_forces_without_beads_resume_from_a_checkpoint"],
     "link_longer_than_half_the_box": [
-        "test_everywhere_in_a_box.py::test_terms_longer_than_half_of_the_box_are_refused",
+        "test_long_terms.py::test_terms_longer_than_half_of_the_box_are_refused",
     ],
     "links_in_a_box_restart": ["test_reproducers.py::test_links_in_a_box_that_changes_restart_with_the_same_bits"],
     "links_in_a_box_that_changes": ["test_reproducers.py::test_links_in_a_box_that_changes_are_drawn_from_their_list"],
@@ -166,7 +168,7 @@ REPRODUCERS = {
         "test_one_user.py::test_a_python_force_that_uses_its_own_context_is_refused",
         "test_one_user.py::test_numbers_set_inside_a_step_hold_from_the_next_call_of_step_on",
     ],
-    "refused_ramp_stays": ["test_changes.py::test_a_refused_change_leaves_nothing_behind"],
+    "refused_ramp_stays": ["test_refused_changes.py::test_a_refused_change_leaves_nothing_behind"],
     "run_faults": [
         "test_hostile_neighbours.py::test_a_full_disk_is_a_failed_run",
         "test_killed_runs.py::test_the_command_killed_leaves_the_files_of_one_that_was_not",
@@ -190,7 +192,7 @@ REPRODUCERS = {
         "test_changes.py::test_a_run_with_all_changes_is_exported",
         "test_changes.py::test_vtkhdf_has_the_ids_of_segments_with_and_without_them",
     ],
-    "zhang_skeel_first_choice_lost": ["test_kicks.py::test_warning_where_heat_moves_stiff_links_too_far"],
+    "zhang_skeel_first_choice_lost": ["test_stability.py::test_warning_where_heat_moves_stiff_links_too_far"],
 }
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import beads_at, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.forces import WCA, Coulomb, LennardJones
@@ -15,11 +15,6 @@ def look(topology, *forces, threads=1, energy=True):
     # Nothing moves: the timestep is one that atoms and numbers of any size bear.
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-15), threads=threads)
     return context.get_state(positions=True, forces=True, energy=energy)
-
-
-def beads_at(x):
-    topology = mp.Topology()
-    return topology, topology.add_beads(x, mass=1.0)
 
 
 def interacting(n, a, b, exclusions):

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from builders import refuses, retraced, system_with
+from builders import look, refuses, retraced, system_with
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq, fsolve
 
@@ -30,10 +30,6 @@ def system_of(surface, x, make, **options):
 
 def context_of(surface, x, make, threads=1, word="BAB", timestep=0.01, **options):
     return mp.Context(system_of(surface, x, make, **options), mp.SplittingIntegrator(word, timestep), threads=threads)
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
 def soft(range_):

@@ -7,7 +7,7 @@ from dataclasses import InitVar
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from medyanpy._kernels.forces.radial import Radial
 
 import medyanpy as mp
@@ -71,9 +71,8 @@ def test_the_constructor_is_that_of_the_declarations():
 def test_it_acts_as_the_force_that_it_repeats():
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(Screened(beads, beads, 3.0, cutoff=5.0))
-    system.add_force(mp.forces.Yukawa(beads, beads, 3.0, 2.0, cutoff=5.0))
+    system = system_with(topology, Screened(beads, beads, 3.0, cutoff=5.0),
+                         mp.forces.Yukawa(beads, beads, 3.0, 2.0, cutoff=5.0))  # fmt: skip
     energies = mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).energies
     assert energies["Screened"] == energies["Yukawa"] > 0.0
 

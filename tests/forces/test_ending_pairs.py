@@ -3,18 +3,13 @@
 import mpmath
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import beads_at, refuses, system_with
 from medyanpy._kernels.forces.radial import Radial, ending, radial_values
 from scipy.interpolate import CubicSpline
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.forces import CustomPair, LennardJones, Morse, Ricker, TabulatedPair, Yukawa
-
-
-def beads_at(x):
-    topology = mp.Topology()
-    return topology, topology.add_beads(x, mass=1.0)
 
 
 def context_of(topology, *forces, threads=1, word="BAB", timestep=1e-9, **options):

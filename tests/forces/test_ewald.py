@@ -201,9 +201,8 @@ def melt(seed=1, cells=3, threads=1, integrator=None, **numbers):
     rng = np.random.default_rng(seed)
     topology = mp.Topology()
     ions = topology.add_beads(grid + rng.normal(0, 0.05, grid.shape), mass=1.0, friction=1.0)
-    system = mp.System(topology, box=(2.0 * cells,) * 3)
-    system.add_force(forces.Coulomb(ions, (-1.0) ** grid.sum(axis=1), 1.0, **{"cutoff": 2.9, **numbers}))
-    system.add_force(forces.WCA(ions, ions, 1.0, 0.9))
+    system = system_with(topology, forces.Coulomb(ions, (-1.0) ** grid.sum(axis=1), 1.0, **{"cutoff": 2.9, **numbers}),
+                         forces.WCA(ions, ions, 1.0, 0.9), box=(2.0 * cells,) * 3)  # fmt: skip
     context = mp.Context(system, integrator or mp.VerletIntegrator(4e-3), threads=threads)
     context.set_velocities_to_temperature(kT=0.3, seed=seed)
     return context

@@ -6,7 +6,7 @@ sides cut the membrane; `tests/jumps/test_flips.py` has forces on membranes them
 
 import numpy as np
 import pytest
-from builders import system_with
+from builders import look, system_with
 
 import medyanpy as mp
 from medyanpy.errors import TopologyError
@@ -149,9 +149,9 @@ def test_gains_of_a_letter_add_up(force, box):
     letter = context._store.program.operations[0]
     bound = list(schedule.bound)
     for _ in range(3):
-        before, tried, events = state_of(context), jump.counts, context.events()
+        before, tried, events = look(context), jump.counts, context.events()
         context._store.program.perform(letter)
-        after, heat = state_of(context), sum(event.energy for event in events.heard())
+        after, heat = look(context), sum(event.energy for event in events.heard())
         assert jump.counts.accepted - tried.accepted > 100
         gained = after.potential_energy - before.potential_energy + after.kinetic_energy - before.kinetic_energy
         size = abs(before.potential_energy) + abs(after.potential_energy) + after.kinetic_energy
@@ -159,10 +159,6 @@ def test_gains_of_a_letter_add_up(force, box):
         # Beads move, and lists are those of before.
         context.step(1)
     assert list(schedule.bound) == bound
-
-
-def state_of(context):
-    return context.get_state(positions=True, velocities=True, energy=True)
 
 
 @pytest.mark.parametrize("box", [None, BOX], ids=["open", "periodic"])

@@ -10,7 +10,7 @@ import json
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.testing import ForceCase, check_force
@@ -482,8 +482,7 @@ def test_documents_and_pickles_keep_the_form():
     topology = mp.Topology()
     membrane = topology.add_membrane(CLOSED, vertex_mass=1.0)
     for how in ({}, {"projected": True}, {"discretization": "dihedral"}):
-        system = mp.System(topology)
-        system.add_force(mp.forces.MembraneBending(membrane, 3.0, 0.1, **how))
+        system = system_with(topology, mp.forces.MembraneBending(membrane, 3.0, 0.1, **how))
         text = mp.serialize(system)
         arguments = json.loads(text)["content"]["forces"][0]["arguments"]
         assert arguments["projected"] == ("projected" in how)

@@ -5,7 +5,7 @@ Every component of the force against an independent energy, momentum, threads an
 
 import numpy as np
 import pytest
-from builders import energy_converges_within_triangles, midpoints, refuses, retraced_across_edges
+from builders import energy_converges_within_triangles, midpoints, refuses, retraced_across_edges, system_with
 
 import medyanpy as mp
 from medyanpy.testing.statistics import check_chi_square
@@ -194,8 +194,7 @@ def test_errors_of_functions(function, says):
     topology = mp.Topology()
     cell = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 0), vertex_mass=1.0)
     points = topology.add_intriangle_points(cell, 4, mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.PythonMembraneField(points, function, name="mine"))
+    system = system_with(topology, mp.forces.PythonMembraneField(points, function, name="mine"))
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
     with pytest.raises(mp.SimulationError, match=says) as caught:
         context.step(1)

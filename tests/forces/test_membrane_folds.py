@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -18,8 +19,7 @@ def roof(angle):
 def test_its_energy_is_that_of_the_angle(degrees):
     topology = mp.Topology()
     sheet = topology.add_membrane(roof(np.radians(degrees)), vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneFoldRepulsion(sheet, 20.0 * KT))
+    system = system_with(topology, mp.forces.MembraneFoldRepulsion(sheet, 20.0 * KT))
     energy = mp.Context(system, mp.VerletIntegrator(1e-12)).get_state(energy=True).potential_energy
     x = np.cos(np.radians(degrees))
     assert energy == pytest.approx(20.0 * max(-0.5 - x, 0.0) ** 3 / (1.0 + x), rel=1e-9)

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -145,8 +145,7 @@ def test_sums_go_by_the_numbers_of_corners():
     """So that a mesh that is mended somewhere has the bits of one that is made anew."""
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh(), vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneTension(membrane, 1.0))
+    system = system_with(topology, mp.forces.MembraneTension(membrane, 1.0))
     context = context_of(system)
     x = moved(context, 6)
     context.set_positions(x)

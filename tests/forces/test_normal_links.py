@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import refuses, retraced
+from builders import refuses, retraced, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -108,8 +108,7 @@ def test_a_sphere_has_its_own_normals():
         radius = points.positions / np.linalg.norm(points.positions, axis=1)[:, None]
         heads = topology.add_beads(radius, mass=1.0)
         feet = topology.add_beads(np.zeros((400, 3)), mass=1.0)
-        system = mp.System(topology)
-        system.add_force(NormalLinks(feet, heads, points, 1.0))
+        system = system_with(topology, NormalLinks(feet, heads, points, 1.0))
         state = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(forces=True)
         # The torque is the sine of the angle.
         worst.append(np.linalg.norm(state.forces[heads.beads], axis=1).max())
@@ -134,8 +133,7 @@ def test_continuous_across_an_edge():
             weights = np.array([0.2, 0.6, 0.2])
         topology, beads, *_ = scene()
         point = topology.add_intriangle_points(topology["open"], triangles=[f], barycentric=[weights], mass=1.0)
-        system = mp.System(topology)
-        system.add_force(NormalLinks([beads.beads[0]], [beads.beads[1]], point, 50.0))
+        system = system_with(topology, NormalLinks([beads.beads[0]], [beads.beads[1]], point, 50.0))
         energies.append(mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(energy=True).potential_energy)
     assert energies[1] == pytest.approx(energies[0], rel=1e-13)
     assert abs(energies[2] - energies[0]) > 0.05
@@ -198,9 +196,8 @@ def test_tilt_at_equilibrium():
     points = topology.add_intriangle_points(membrane, n, mass=1.0, friction=2.0, seed=1)
     turns = Rotation.random(n, random_state=1).as_quat(scalar_first=True)
     bodies = topology.add_rigid_bodies(points.positions, turns, 1.0, (1.0, 1.0, 1.0), friction=2.0 * np.eye(6))
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 40.0))
-    system.add_force(mp.forces.MembraneBending(membrane, 20.0 * kT))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 40.0),
+                         mp.forces.MembraneBending(membrane, 20.0 * kT))  # fmt: skip
     tilt = system.add_force(NormalLinks(bodies.sites([[0, 0, -1.0]]), bodies.sites([[0, 0, 1.0]]), points, k))
     context = mp.Context(system, mp.BAGOGABIntegrator(0.03, kT=kT, seed=3))
     context.set_velocities_to_temperature(kT=kT, seed=4)
@@ -218,8 +215,7 @@ def test_without_direction_or_normal():
     sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(3, 3, 1.0), vertex_mass=1.0)
     point = topology.add_intriangle_points(sheet, triangles=[4], barycentric=[[0.2, 0.3, 0.5]], mass=1.0)
     beads = topology.add_beads([[1.0, 2, 3], [1.0, 2, 3]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(NormalLinks([beads.beads[0]], [beads.beads[1]], point, 5.0))
+    system = system_with(topology, NormalLinks([beads.beads[0]], [beads.beads[1]], point, 5.0))
     state = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(forces=True, energy=True)
     assert state.potential_energy == 5.0
     assert (state.forces == 0.0).all()
@@ -241,8 +237,7 @@ def test_refusals():
 
 
 def with_force(topology, force):
-    system = mp.System(topology)
-    system.add_force(force)
+    system = system_with(topology, force)
     return system
 
 

@@ -5,7 +5,7 @@ Energies and derivatives against an independent form, groups, exclusions and sit
 
 import numpy as np
 import pytest
-from builders import system_with
+from builders import look, system_with
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
@@ -29,10 +29,6 @@ def pair(r, timestep=0.01, surface=None, **options):
     beads = topology.add_surface_points(surface or mp.surfaces.Plane(), x, mass=[1.0, 2.0])
     return mp.Context(system_with(topology, Ricker(beads, beads, DEPTH, DISTANCE, **options)),
                       mp.SplittingIntegrator("BAB", timestep), threads=1)  # fmt: skip
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
 # Values ------------------------------------------------------------------------------------------------------------

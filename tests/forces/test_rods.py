@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from builders import refuses, system_with
+from forces.references.bodies import rotation
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -15,15 +16,11 @@ from medyanpy.testing.forces import check_domains
 NUMBERS = {"shear": (3.0, 5.0), "extension": 7.0, "bending": (11.0, 4.0), "twist": 6.0}
 
 
-def rotations(q):
-    return Rotation.from_quat(np.roll(q, -1, axis=-1))
-
-
 def strains(links, length, x, q):
     """By the rotation vector between two nodes, without any quaternion arithmetic."""
     a, b = links.T
-    first = rotations(q[a])
-    turn = (first.inv() * rotations(q[b])).as_rotvec()
+    first = rotation(q[a])
+    turn = (first.inv() * rotation(q[b])).as_rotvec()
     angle = np.linalg.norm(turn, axis=1)[:, None]
     omega = 4.0 * np.sin(0.25 * angle) / np.where(angle > 0.0, angle, 1.0) * turn / length[:, None]
     middle = first * Rotation.from_rotvec(0.5 * turn)
@@ -225,7 +222,7 @@ def test_load_in_space(end, ends):
 
     def energy(x, q):
         x, q = x[rods.beads][node], q[rods.rows][node]
-        return -np.sum((x + arm[:, None] * rotations(q).as_matrix()[:, :, 2]) @ force)
+        return -np.sum((x + arm[:, None] * rotation(q).as_matrix()[:, :, 2]) @ force)
 
     check_force(ForceCase("load", make, energy, 0.01))
 
@@ -237,7 +234,7 @@ def test_couples_and_loads_that_follow(follows):
     system = mp.System(rod.topology)
     load = system.add_force(mp.forces.RodLoad(rod, "end", force, couple, follows=follows))
     state = look(system)
-    turn = rotations(state.orientations[-1])
+    turn = rotation(state.orientations[-1])
     body = (force, couple) if follows else (turn.inv().apply(force), turn.inv().apply(couple))
     np.testing.assert_allclose(state.forces[-1], turn.apply(body[0]), atol=1e-14)
     np.testing.assert_allclose(state.torques[-1], body[1] + np.cross([0, 0, 0.4], body[0]), atol=1e-14)

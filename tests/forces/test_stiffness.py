@@ -7,6 +7,7 @@ half of it.
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -34,8 +35,7 @@ def longest(system, step=1e-5):
 
 
 def holds(topology, force, least=0.5, most=1.0001):
-    system = mp.System(topology)
-    system.add_force(force)
+    system = system_with(topology, force)
     exact = longest(system)
     said = force.longest_timestep(topology)
     assert least * exact <= said <= most * exact, (said, exact, said / exact)

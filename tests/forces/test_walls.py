@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from builders import orients, refuses, system_with
+from forces.references.ellipsoids import matrices
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -14,10 +15,6 @@ from medyanpy.testing import ForceCase, check_chi_square, check_force, check_mea
 FORMS = ("WCA", "soft")
 NORMAL = np.array([2.0, -1.0, 2.0])
 UNIT = NORMAL / 3.0
-
-
-def matrices(q):
-    return Rotation.from_quat(np.roll(np.atleast_2d(q), -1, axis=-1)).as_matrix()
 
 
 def look(system, word="BAB", threads=1):

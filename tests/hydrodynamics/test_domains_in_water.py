@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy._tools import quaternions
@@ -22,8 +23,7 @@ def proteins(n, spacing):
     places = spacing * np.stack(np.unravel_index(np.arange(n), (side,) * 3), axis=1)
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(**kinase.arguments(places, random_turns(n, np.random.default_rng(21))))
-    system = mp.System(topology)
-    system.add_force(mp.forces.Links(**kinase.links(bodies)))
+    system = system_with(topology, mp.forces.Links(**kinase.links(bodies)))
     system.add_hydrodynamics(RotnePrager(mp.presets.WATER, bodies))
     return kinase, system, bodies
 

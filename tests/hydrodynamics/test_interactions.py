@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.linalg import eigh
 
 import medyanpy as mp
@@ -219,8 +219,7 @@ def test_brownian_beads_follow_the_fluid():
     topology = mp.Topology()
     far = 1e7 * np.arange(60)[:, None] * [1.0, 0.0, 0.0]
     beads = topology.add_beads(far, mass=1.0, friction=2.0)
-    system = mp.System(topology)
-    system.add_force(forces.UniformField(beads, (0.0, 1000.0, 0.0)))
+    system = system_with(topology, forces.UniformField(beads, (0.0, 1000.0, 0.0)))
     context = mp.Context(system, mp.BrownianIntegrator(0.1, kT=1.0, seed=1), threads=1)
     for fluid in (False, True, False):
         with topology.edit():

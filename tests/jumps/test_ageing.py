@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from builders import STILL, refuses, straight
+from builders import STILL, look, refuses, straight
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
@@ -35,10 +35,6 @@ def built(growth=(), ageing=({},), nodes=THREE, forces=(), copies=1, fixed=(0,),
         system.add_jump(mp.jumps.Ageing(handle, **{"rates": rates, "states": names, "start": names[0]} | own))
     integrator = mp.BAGOGABIntegrator(timestep, kT=1.0, seed=seed)
     return handle, mp.Simulation(system, integrator, threads=threads)
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, energy=True)
 
 
 @pytest.mark.slow

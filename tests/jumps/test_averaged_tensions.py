@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from builders import averaged_tensions, linked_beads
+from builders import averaged_tensions, linked_beads, refuses
 
 import medyanpy as mp
 from medyanpy.files.documents import deserialize, serialize
@@ -126,5 +126,4 @@ def test_documents_hold_averages():
         again, _ = deserialize(serialize(simulation))
         assert repr(again["binding"]._rates) == repr(rates)
         assert again["binding"]._rates.average == rates.average
-    with pytest.raises(mp.ParameterError, match="average = 0"):
-        mp.jumps.Bell(5.0, average=0.0)
+    refuses(mp.ParameterError, "average = 0", mp.jumps.Bell, 5.0, average=0.0)

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
@@ -106,8 +106,7 @@ def fluid(seed=1, threads=1, coupling="isotropic", box=(6.0, 6.0, 6.0), word="JB
     rng = np.random.default_rng(seed)
     topology = mp.Topology()
     beads = topology.add_beads(1.5 * lattice + rng.normal(0.0, 0.1, lattice.shape), mass=1.0, friction=1.0)
-    system = mp.System(topology, box=box)
-    system.add_force(mp.forces.SoftSphere(beads, beads, stiffness=20.0, diameter=1.5))
+    system = system_with(topology, mp.forces.SoftSphere(beads, beads, stiffness=20.0, diameter=1.5), box=box)
     system.add_jump(mp.jumps.BoxArea(rate=10.0, step=0.1, coupling=coupling, **barostat))
     integrator = mp.SplittingIntegrator(word, timestep, kT=KT, seed=seed)
     simulation = mp.Simulation(system, integrator, threads=threads)
@@ -148,8 +147,7 @@ def test_a_trial_costs_one_evaluation_of_the_energy(rate, every):
 
     topology = mp.Topology()
     topology.add_beads(np.random.default_rng(1).normal(size=(20, 3)), mass=1.0, friction=1.0)
-    system = mp.System(topology, box=(9.0, 9.0, 9.0))
-    system.add_force(mp.forces.PythonForce(trap))
+    system = system_with(topology, mp.forces.PythonForce(trap), box=(9.0, 9.0, 9.0))
     system.add_jump(mp.jumps.BoxArea(rate=rate, step=0.1, pressure=0.05, every=every))
     context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.05, kT=KT, seed=2))
     context.set_velocities_to_temperature(kT=KT, seed=2)

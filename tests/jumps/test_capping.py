@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import STILL, refuses, straight
+from builders import STILL, look, refuses, straight
 from scipy.special import gammaln
 
 import medyanpy as mp
@@ -33,10 +33,6 @@ def built(growth=(), caps=({},), nodes=THREE, forces=(), copies=1, fixed=(0,), s
         system.add_jump(mp.jumps.Reactions(pool, []))
     integrator = mp.BAGOGABIntegrator(timestep, kT=1.0, seed=seed)
     return handle, mp.Simulation(system, integrator, threads=threads)
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, energy=True)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import balanced, one_bead, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.testing import JumpCase, check_chi_square, check_jump, check_mean
@@ -32,13 +32,6 @@ def volume(share=1.0):
     c, w = np.polynomial.legendre.leggauss(2000)
     r = 100.0 * (c + 1.0)
     return 100.0 * (w @ (4.0 * np.pi * r**2 * np.exp(-share * 0.5 * STIFFNESS * (r - LENGTH) ** 2 / KT)))
-
-
-def one_bead():
-    """A topology with a bead that never moves, far away: there must be one."""
-    topology = mp.Topology()
-    topology.add_beads([[-1e6, 0.0, 0.0]], mass=1.0, friction=1e30)
-    return topology
 
 
 def built(a, b, pool, timestep=1.0, seed=1, threads=1, topology=None, name="binding", kT=KT, **options):
@@ -238,9 +231,8 @@ def moving(seed=1, threads=1, molecules=40, timestep=0.02, copies=12, **options)
     nodes = [[[40.0 * y, 3.0 * k + 200.0 * c, 0.0] for k in range(4)] for c in range(copies) for y in (0, 1)]
     rods = topology.add_filaments(nodes, node_mass=1.0, node_friction=2.0, name="rods")
     lattice = rods.lattice(1.5)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(rods, 0.2, np.concatenate(nodes)))
-    system.add_force(mp.forces.FilamentBending(rods, 400.0))
+    system = system_with(topology, mp.forces.HarmonicTrap(rods, 0.2, np.concatenate(nodes)),
+                         mp.forces.FilamentBending(rods, 400.0))  # fmt: skip
     links = system.add_force(mp.forces.Links([], [], stiffness=0.3, length=40.0, name="springs"))
     pool = system.add_pool(mp.Pool(1e5, {"X": molecules}))
     numbers = {"dissociation_constants": (2e-4, 1e-4), "off_rates": (1.5, 1.0)} | options
@@ -299,9 +291,7 @@ def test_the_books_close_and_balanced_events_are_driven_by_nothing():
     start = simulation.context.get_state(positions=True, energy=True)
     simulation.step(300)
     end = simulation.context.get_state(positions=True, energy=True)
-    parts = [end.heat, end.shadow_work, end.protocol_work, end.chemical_work]
-    change = end.total_energy - start.total_energy
-    assert abs(change - sum(parts)) <= 1e-12 * max(map(abs, [*parts, start.total_energy, end.total_energy]))
+    balanced(end, start)
     assert end.chemical_work == 0.0
     kinds = [event.kind for event in heard.heard()]
     assert min(kinds.count(kind) for kind in ("bind", "unbind", "attach", "detach")) > 5

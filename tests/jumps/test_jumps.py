@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import balanced, look, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.core.letters import LETTERS
@@ -26,10 +26,6 @@ def network(n=40, word="JBAOABJ", seed=1, threads=1, dt=0.02, rates=None, width=
     if "D" not in word:
         simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
     return simulation, links
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, energy=True)
 
 
 def same(one, other, links):
@@ -113,9 +109,7 @@ def test_the_books_close(word, rates):
     links.set(length=1.6)
     simulation.step(300)
     end = look(simulation)
-    parts = [end.heat, end.shadow_work, end.protocol_work, end.chemical_work]
-    change = end.total_energy - start.total_energy
-    assert abs(change - sum(parts)) <= 1e-12 * max(map(abs, [*parts, start.total_energy, end.total_energy]))
+    balanced(end, start)
     assert (end.chemical_work != 0.0) == (rates is not None)
     assert end.counts["LinkBinding"].accepted > 50
 

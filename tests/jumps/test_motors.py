@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from builders import averaged_tensions, refuses
+from builders import averaged_tensions, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.files.documents import deserialize, serialize
@@ -37,8 +37,7 @@ def pulled(stiffness, theta, force, copies, places=40, start=4, velocity=STEP, s
     x[:, 0], x[:, 1] = start * STEP - force / stiffness, 1000.0 * np.arange(copies)
     mass = stiffness / 0.49
     beads = topology.add_beads(x, mass=mass, friction=2.0 * 0.7 * mass)
-    system = mp.System(topology)
-    system.add_force(mp.forces.UniformField(beads, [-force, 0.0, 0.0], name="load"))
+    system = system_with(topology, mp.forces.UniformField(beads, [-force, 0.0, 0.0], name="load"))
     links = system.add_force(mp.forces.Links([], [], stiffness=stiffness, length=0.0))
     bound = np.column_stack([start + places * np.arange(copies), np.arange(copies)])
     numbers = {"off_rate": 1e-12, "on_rate": 0.0, "load_sharing": theta, "bound": bound, "reach": 200.0}

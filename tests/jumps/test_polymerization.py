@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import STILL, refuses, straight
+from builders import STILL, refuses, straight, system_with
 from medyanpy._kernels.jumps.polymerization import log_integral_of
 from scipy.special import gammaln
 
@@ -323,11 +323,10 @@ def bundle(state=None):
     nodes = [straight(3, 2, 2) + [2.0 * (i % 4), 2.0 * (i // 4), 0.0] for i in range(12)]
     actin = topology.add_filaments(nodes, 1.0, 1.0, rise=1.0, name="actin")
     beads = topology.add_beads(rng.uniform([0.0, 0.0, 0.0], [6.0, 4.0, 8.0], (40, 3)), 1.0, 1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(sheet, 5.0, 2.0))
-    system.add_force(mp.forces.FilamentBending(actin, 8.0))
-    system.add_force(mp.forces.SoftCollisions([actin, beads, sheet], 10.0, [0.6, 0.5, 0.1]))
-    system.add_force(mp.forces.SoftSphere(actin, beads, 6.0, 1.3))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(sheet, 5.0, 2.0),
+                         mp.forces.FilamentBending(actin, 8.0),
+                         mp.forces.SoftCollisions([actin, beads, sheet], 10.0, [0.6, 0.5, 0.1]),
+                         mp.forces.SoftSphere(actin, beads, 6.0, 1.3))  # fmt: skip
     ends = actin.sites(np.arange(12), 2, 0.7)
     system.add_force(mp.forces.Links(ends, mp.Sites.beads(beads.beads[:12]), stiffness=0.5, length=2.0))
     system.add_force(mp.forces.HarmonicTrap([actin, beads], 0.05, [3.0, 2.0, 4.0]))
@@ -542,10 +541,9 @@ def knocking(law, force, first=600, steps=2400, seed=5, copies=500, on=0.2, off=
     actin = topology.add_filaments(list(across[:, None] + straight(3)), 1e9, 1.0, rise=1.0,
                                    fixed_nodes=2 * np.arange(copies))  # fmt: skip
     beads = topology.add_beads(across + [0.0, 0.0, 8.9], 0.1, 0.3)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, [800.0, 800.0, 0.0], across))
-    system.add_force(mp.forces.UniformField(beads, [0.0, 0.0, -force]))
-    system.add_force(mp.forces.SoftSphere(actin, beads, 80.0, 6.0))
+    system = system_with(topology, mp.forces.HarmonicTrap(beads, [800.0, 800.0, 0.0], across),
+                         mp.forces.UniformField(beads, [0.0, 0.0, -force]),
+                         mp.forces.SoftSphere(actin, beads, 80.0, 6.0))  # fmt: skip
     pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": 1.0}))
     system.add_jump(mp.jumps.Polymerization(actin, pool["G"], on_rate=on, off_rate=off, subunits=(1, 10000),
                                             contact=law))  # fmt: skip

@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import pytest
+from builders import refuses
 
 import medyanpy as mp
 from medyanpy.jumps._reaction_texts import read_reactions
@@ -113,8 +114,7 @@ def test_mistakes_are_shown_in_the_text(text, message, place):
 
 @pytest.mark.parametrize("given", ["", "\n \n", [], None, 3, [3], [["A -> B"]], ["A -> B", ""]])
 def test_anything_but_a_reaction_is_refused(given):
-    with pytest.raises(mp.ParameterError, match=r"^Reactions: "):
-        read_reactions("Reactions", given)
+    refuses(mp.ParameterError, r"^Reactions: ", read_reactions, "Reactions", given)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,7 @@ def test_anything_but_a_reaction_is_refused(given):
     ],
 )
 def test_objects_that_no_text_could_be_are_refused(given, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        Reaction(*given)
+    refuses(mp.ParameterError, message, Reaction, *given)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,5 @@ def test_objects_that_no_text_could_be_are_refused(given, message):
     ],
 )
 def test_numbers_are_checked(numbers, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        Reaction(["A"], ["B"], numbers=numbers)
-    with pytest.raises(mp.ParameterError, match="must be at most 3"):
-        Reaction(["A"], ["B"] * 4, reversible=True)
+    refuses(mp.ParameterError, message, Reaction, ["A"], ["B"], numbers=numbers)
+    refuses(mp.ParameterError, "must be at most 3", Reaction, ["A"], ["B"] * 4, reversible=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import STILL, refuses, straight
+from builders import STILL, look, refuses, straight, system_with
 from scipy.linalg import expm
 from scipy.special import gammaln
 
@@ -19,8 +19,7 @@ def built(jumps, nodes=(), forces=(), pool=None, room=30, capacity_links=12, box
     topology = mp.Topology()
     handle = topology.add_filaments(list(nodes), mass, 1.0, rise=1.0, capacity_links=capacity_links,
                                     capacity_filaments=room, name="actin")  # fmt: skip
-    system = mp.System(topology, box=(SIDE,) * 3 if box else None)
-    system.add_force(mp.forces.FixmanPotential(handle, kT=1.0))
+    system = system_with(topology, mp.forces.FixmanPotential(handle, kT=1.0), box=(SIDE,) * 3 if box else None)
     if bending:
         system.add_force(mp.forces.FilamentBending(handle, bending))
     for force in forces:
@@ -29,10 +28,6 @@ def built(jumps, nodes=(), forces=(), pool=None, room=30, capacity_links=12, box
     for jump in jumps:
         system.add_jump(jump(handle, pool["G"]))
     return handle, mp.Simulation(system, mp.BAGOGABIntegrator(timestep, kT=1.0, seed=seed), threads=threads)
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, energy=True)
 
 
 def seeds(n=3, rate=1.0, off=2.0, **more):

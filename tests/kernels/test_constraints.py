@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy import sparse
 from scipy.sparse import linalg
 
@@ -485,8 +486,7 @@ def test_others_in_a_batch_change_no_bit(n, closed, twistable):
         mass = np.concatenate([mass, rng.uniform(0.5, 2.0, sum(others))])
         twist = {"directors": "parallel", "director_mass": 0.7} if twistable else {}
         handle = topology.add_filaments([x, *rest], mass, closed=closed, **twist)
-        system = mp.System(topology)
-        system.add_force(mp.forces.HarmonicTrap(handle, 0.3, [0.1, 0.2, 0.3]))
+        system = system_with(topology, mp.forces.HarmonicTrap(handle, 0.3, [0.1, 0.2, 0.3]))
         context = mp.Context(system, mp.SplittingIntegrator("BAB", 0.01), threads=1)
         fast = rng.normal(0.0, 3.0, (sum(others), 3))
         links = np.random.default_rng(4).normal(size=(len(handle.link_lengths) if twistable else 0, 3))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from medyanpy._kernels.core.accumulate import Accumulator
 from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.core.sites import SiteTable
@@ -336,8 +336,7 @@ def test_weights_that_miss_their_sum_push_nothing_away():
     """The first weight is what the others leave: the net force is zero to round-off though the sum is off by 1e-13."""
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [5.0, 1, 2], [1.0, 8, -3]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.Links([0], mp.Sites.weighted([[1, 2]], [[0.25 + 8e-13, 0.75]]), 1e3))
+    system = system_with(topology, mp.forces.Links([0], mp.Sites.weighted([[1, 2]], [[0.25 + 8e-13, 0.75]]), 1e3))
     f = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(forces=True).forces
     assert np.abs(f).max() > 1e3
     assert np.abs(f.sum(axis=0)).max() <= 1e-15 * np.abs(f).max() * 4

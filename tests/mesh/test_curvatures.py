@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -64,8 +65,7 @@ def test_the_mean_curvature_is_that_of_the_projected_bending_energy():
     mesh = mp.TriangleMesh(sheet.vertices + 0.1 * rng.normal(size=sheet.vertices.shape), sheet.faces)
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, 7.0, 0.3, projected=True))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, 7.0, 0.3, projected=True))
     energy = mp.Context(system, mp.VerletIntegrator(1e-6)).get_state(energy=True).potential_energy
     area = np.bincount(mesh.faces.ravel(), np.repeat(mesh.face_areas / 3.0, 3))
     h = mesh.mean_curvatures

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.errors import MeshQualityWarning, ParameterError
@@ -93,8 +93,7 @@ def test_pressure_blows_up_what_is_turned():
     mesh = INWARD["the second of two"][0].flipped([1])
     topology = mp.Topology()
     handle = topology.add_membrane(mesh, vertex_mass=1e-9)
-    system = mp.System(topology)
-    system.add_force(FORCES.MembranePressure(handle, 1e-3))
+    system = system_with(topology, FORCES.MembranePressure(handle, 1e-3))
     f = mp.Context(system, mp.VerletIntegrator(1e-9), threads=1).get_state(forces=True).forces
     for k, centre in enumerate(([0.0, 0, 0], [200.0, 0, 0])):
         own = np.unique(mesh.faces[mesh.components[k]])

@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import energies_converge, refuses, retraced, system_with
+from builders import energies_converge, look, refuses, retraced, system_with
 
 import medyanpy as mp
 from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
@@ -57,10 +57,6 @@ def zoo(word, timestep, *, tolerance=1e-10, fixed=True, trap=0.05, seed=1, kT=1.
     context = mp.Context(system, integrator, threads=threads)
     context.set_velocities_to_temperature(kT=kT, seed=seed + 1)
     return context, handles
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, energy=True)
 
 
 def violations(state, handles):

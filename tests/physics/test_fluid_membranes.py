@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -16,11 +17,10 @@ def vesicle(subdivisions, per_step, kappa, area_modulus, volume_modulus, seed=1,
     mesh = mesh.with_vertices(mesh.vertices / mesh.edge_lengths.mean())
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="vesicle")
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, kappa, **form))
-    system.add_force(mp.forces.MembraneArea(membrane, area_modulus))
-    system.add_force(mp.forces.MembraneVolume(membrane, volume_modulus))
-    system.add_force(mp.forces.MembraneTether(membrane, 80.0, 1.0))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, kappa, **form),
+                         mp.forces.MembraneArea(membrane, area_modulus),
+                         mp.forces.MembraneVolume(membrane, volume_modulus),
+                         mp.forces.MembraneTether(membrane, 80.0, 1.0))  # fmt: skip
     if folds:
         system.add_force(mp.forces.MembraneFoldRepulsion(membrane, 20.0))
     system.add_jump(mp.jumps.EdgeFlips(membrane, per_step / TIMESTEP))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import look, refuses
 
 import medyanpy as mp
 from medyanpy._kernels.selected import geodesic
@@ -52,10 +52,6 @@ def context_on(mesh, n=60, triangles=None, barycentric=None, velocities=None, fi
 
 def fly(context, time):
     context._schedule.perform(geodesic.Geodesic(time, context._store.corners))
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True)
 
 
 def reference_flight(mesh, face, weights, v, time):

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from builders import one_bead
 
 import medyanpy as mp
 from medyanpy.testing import check_chi_square, check_mean
@@ -28,13 +29,6 @@ def system_of(topology, *groups, jumps=1, **numbers):
         of_k = {key: value[k] if isinstance(value, tuple) else value for key, value in numbers.items()}
         system.add_jump(mp.jumps.LinkBinding(links, *groups[k], name=f"jump {k}", **of_k))
     return system
-
-
-def somebody():
-    """A topology with a bead that never moves, far away: there must be one."""
-    topology = mp.Topology()
-    topology.add_beads([[-1e6, 0.0, 0.0]], mass=1.0, friction=1e30)
-    return topology
 
 
 def copies_of(x, copies):
@@ -91,7 +85,7 @@ THREE_B = np.array([[1.3, 0.1, 0.0], [0.9, 1.2, 0.0], [1.6, 1.7, 0.3]])
 
 def three_by_three(copies, **numbers):
     sites = copies_of(THREE_A, copies), copies_of(THREE_B, copies)
-    state = at_rest(system_of(somebody(), sites, off_rate=1.0, on_rate=1.4, **numbers), 12.0)
+    state = at_rest(system_of(one_bead(), sites, off_rate=1.0, on_rate=1.4, **numbers), 12.0)
     return sets_in_copies(state.jumps["jump 0"]["links"], 3, 3, copies)
 
 
@@ -124,7 +118,7 @@ def test_a_pair_alone_is_bound_with_probability_w_over_one_plus_w():
     pairs[:, :, 1] = 300.0 * np.arange(12)
     sites = [copies_of(side, copies // 12) for side in pairs]
     ratio = 3.0
-    state = at_rest(system_of(somebody(), sites, off_rate=1.0, on_rate=ratio), 12.0)
+    state = at_rest(system_of(one_bead(), sites, off_rate=1.0, on_rate=ratio), 12.0)
     bound = np.bincount(state.jumps["jump 0"]["links"][:, 0] % 12, minlength=12)
     w = ratio * np.exp(-energy(pairs[0], pairs[1]))
     expected = copies // 12 * w / (1.0 + w)
@@ -136,7 +130,7 @@ def test_a_pair_alone_is_bound_with_probability_w_over_one_plus_w():
 def test_a_finite_pool_weighs_its_sets():
     """N!/[(N - n)! N^n] for n of N; one set of sites, looked at again when it has forgotten."""
     pool, looks = 2, 12_000
-    system = system_of(somebody(), (copies_of(THREE_A, 1), copies_of(THREE_B, 1)), off_rate=1.0, on_rate=1.4, pool=pool)
+    system = system_of(one_bead(), (copies_of(THREE_A, 1), copies_of(THREE_B, 1)), off_rate=1.0, on_rate=1.4, pool=pool)
     context = mp.Context(system, mp.BrownianIntegrator(12.0, kT=1.0, seed=2), threads=1)
     found = []
     for _ in range(looks):
@@ -202,7 +196,7 @@ def test_links_between_two_rods_are_dense_where_their_energy_is_low():
     along, copies, ratio = 0.4 * np.arange(8), 4_000, 0.05
     a, b = (np.column_stack([along, y + 0.0 * along, 0.0 * along]) for y in (0.0, 0.8))
     sites = copies_of(a, copies), copies_of(b, copies)
-    state = at_rest(system_of(somebody(), sites, off_rate=1.0, on_rate=ratio, partners=8), 12.0)
+    state = at_rest(system_of(one_bead(), sites, off_rate=1.0, on_rate=ratio, partners=8), 12.0)
     pairs = state.jumps["jump 0"]["links"]
     i, j = pairs.T % 8
     w = ratio * np.exp(-energy(a[:, None], b[None]))
@@ -224,7 +218,7 @@ def test_links_between_two_rods_are_dense_where_their_energy_is_low():
 def test_waiting_times_of_a_pair_are_exponential(timestep):
     """However time is cut into letters. Mean, mean square and mean of exp(-kt), which sees the short ones."""
     on, off, r, share = 2.0, 1.0, 1.9, 0.3
-    system = system_of(somebody(), (mp.Sites.anchors([[0.0, 0, 0]]), mp.Sites.anchors([[r, 0, 0]])), off_rate=off,
+    system = system_of(one_bead(), (mp.Sites.anchors([[0.0, 0, 0]]), mp.Sites.anchors([[r, 0, 0]])), off_rate=off,
                        on_rate=on, load_sharing=share)  # fmt: skip
     u = energy([0.0, 0, 0], [r, 0, 0])
     k = {"unbind": off * math.exp(share * u), "bind": on * math.exp(-(1.0 - share) * u)}

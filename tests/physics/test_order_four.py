@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import orients, system_with
+from builders import look, orients, system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -128,10 +128,6 @@ def scene(makers, word, timestep, order=4, kT=0.3):
     context = mp.Context(system, mp.SplittingIntegrator(word, timestep, order=order), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=5)
     return context
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, energy=True)
 
 
 @pytest.mark.parametrize("word", ["BAGAB", "AGBGA"])

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from constraint_systems import look
 from scipy import integrate, linalg, special
 
 import medyanpy as mp
@@ -32,11 +33,6 @@ def beads_on(surface, x, v, word, h, *, force=None, mass=1.0, friction=0.0, kT=1
     else:
         context.set_velocities(v)
     return context
-
-
-def look(context):
-    state = context.get_state(positions=True, velocities=True)
-    return state.positions, state.velocities
 
 
 def gravity(points):

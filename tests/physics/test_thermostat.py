@@ -5,6 +5,7 @@ False alarms: 1e-6 for each check (see medyanpy.testing). Seeds are fixed, so a 
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy import units
@@ -241,8 +242,7 @@ def test_temperature_of_points_and_vertices_of_moving_meshes():
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=2.0, vertex_friction=2.0)
     points = topology.add_intriangle_points(membrane, 4 * copies, mass=1.0, friction=1.0, seed=60)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 4.0))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 4.0))
     context = mp.Context(system, mp.BAGOGABIntegrator(0.1, kT=kT, seed=61), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=62)
     context.step(100)

@@ -5,14 +5,10 @@ False alarms: 1e-6 for each statistical check (see medyanpy.testing). Seeds are 
 
 import numpy as np
 import pytest
-from builders import energies_converge, retraced
+from builders import energies_converge, look, retraced
 
 import medyanpy as mp
 from medyanpy.testing import check_mean, check_variance, thermal
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, energy=True)
 
 
 def context_of(topology, forces, word="BAB", timestep=0.01, **options):

@@ -9,6 +9,7 @@ import functools
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -93,8 +94,7 @@ def in_the_well(word, h, n, points, seed):
                                                 mass=1.0, friction=FRICTION)  # fmt: skip
     else:
         handle = topology.add_beads(from_boltzmann(rng, 3 * n).reshape(n, 3), mass=1.0, friction=FRICTION)
-    system = mp.System(topology)
-    system.add_force(forces.ExternalField(handle, WELL))
+    system = system_with(topology, forces.ExternalField(handle, WELL))
     context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=1.0, seed=seed), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=seed + 1)
     context.step(round(12.0 / h))

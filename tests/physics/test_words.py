@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import look, system_with
 
 import medyanpy as mp
 from medyanpy._kernels.selected import drift
@@ -17,8 +18,7 @@ def vesicle(word, timestep, *, points=150, threads=1, subdivisions=1, kT=2.0, sp
     mesh = mesh.with_vertices(mesh.vertices + rng.normal(0.0, 0.2, mesh.vertices.shape))
     membrane = topology.add_membrane(mesh, vertex_mass=rng.uniform(3.0, 5.0, len(mesh.vertices)))
     beads = topology.add_beads(rng.normal(0.0, 4.0, (5, 3)), mass=2.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(membrane, 20.0))
     if points:
         intri = topology.add_intriangle_points(membrane, points, mass=rng.uniform(0.5, 1.0, points), seed=2)
         if spring:
@@ -28,10 +28,6 @@ def vesicle(word, timestep, *, points=150, threads=1, subdivisions=1, kT=2.0, sp
     context = mp.Context(system, integrator, threads=threads)
     context.set_velocities_to_temperature(kT=kT, seed=5)
     return context
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True)
 
 
 @pytest.mark.parametrize("word", ["BAGAB", "AGBGA", "GABAG", "BGAGB", "ABGBA", "BAGGAB"])

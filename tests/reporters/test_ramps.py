@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import look, refuses
 
 import medyanpy as mp
 from medyanpy.errors import TopologyError
@@ -23,10 +23,6 @@ def trapped(n=5, stiffness=1.0, seed=3, word="BAOAB", timestep=0.1):
     simulation = mp.Simulation(system, integrator, threads=1)
     simulation.context.set_velocities_to_temperature(kT=KT, seed=seed + 1)
     return simulation, trap
-
-
-def look(simulation):
-    return simulation.context.get_state(positions=True, velocities=True, energy=True)
 
 
 def ramped(a, b, steps, every=1, n=4, seed=3):

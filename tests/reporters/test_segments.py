@@ -9,7 +9,7 @@ import builders
 import h5py
 import numpy as np
 import pytest
-from builders import assert_killed, content, refuses
+from builders import assert_killed, content, refuses, system_with
 from test_coming_and_going import FAR, comes, goes
 from test_editing import ALL, KINDS, simulation_of
 
@@ -38,8 +38,7 @@ def chains(capacity=None, **options):
     filaments = topology.add_filaments([nodes, nodes + [0.0, 5.0, 0.0]], node_mass=1.0, node_friction=1.0,
                                        capacity=capacity)  # fmt: skip
     topology.add_beads(np.eye(3), mass=1.0, friction=1.0, capacity=capacity, name="beads")
-    system = mp.System(topology)
-    system.add_force(mp.forces.FilamentBending(filaments, bending_modulus=3.0))
+    system = system_with(topology, mp.forces.FilamentBending(filaments, bending_modulus=3.0))
     return mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=KT, seed=4), threads=1)
 
 

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 from medyanpy.reporters._table import read_table
@@ -26,8 +26,7 @@ def make(seed=1, n_points=20, closed=True):
     vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6)
     topology.add_intriangle_points(vesicle, n_points, mass=4e-12, friction=4e-6, seed=seed)
     topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1e-12, friction=1e-6)
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
+    system = system_with(topology, mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
     return mp.Simulation(system, mp.BAGOGABIntegrator(1e-7, temperature=300.0, seed=seed), threads=1)
 
 

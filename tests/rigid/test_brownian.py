@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import look, refuses, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -28,10 +28,6 @@ def free(n, tensors, h, *, q=None, kT=1.0, threads=1, seed=3, **how):
     system = mp.System(topology)
     integrator = mp.BrownianIntegrator(h, kT=kT, seed=seed)
     return system, handle, lambda: mp.Context(system, integrator, threads=threads)
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, energy=True)
 
 
 def steps_in_body(q, state):

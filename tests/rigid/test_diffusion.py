@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from builders import system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -292,8 +293,7 @@ def test_boltzmann_in_trap_and_field():
     n, x, stiffness = 6000, 2.1, 1.5
     D, _ = screw((0.6, 0.0, 0.5))
     _, handle = free(n, D, 0.005)
-    system = mp.System(handle.topology)
-    system.add_force(forces.HarmonicTrap(handle, stiffness, [0.0, 0, 0]))
+    system = system_with(handle.topology, forces.HarmonicTrap(handle, stiffness, [0.0, 0, 0]))
     # Opposite forces at the ends of an arm: a dipole along the first axis.
     for sign in (1.0, -1.0):
         system.add_force(forces.UniformField(handle.sites([[0.5 * sign, 0, 0]]), [0.0, 0, sign * x], name=f"{sign}"))

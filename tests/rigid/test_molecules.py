@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -180,10 +180,9 @@ def test_ties_to_lipids_hold_bodies_upright():
     lipids = topology.add_intriangle_points(membrane, triangles=np.repeat(faces, 3),
                                             barycentric=np.tile(1 / 3 + (np.eye(3) - 1 / 3) * share, (n, 1)),
                                             mass=5e-19, friction=2e-8)  # fmt: skip
-    system = mp.System(topology)
-    system.add_force(mp.forces.MembraneBending(membrane, 20.0 * KT))
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, stiffness=1.0))
-    system.add_force(mp.forces.Links(waists, lipids.beads, stiffness, 0.0, name="ties"))
+    system = system_with(topology, mp.forces.MembraneBending(membrane, 20.0 * KT),
+                         mp.forces.MembraneEdgeSprings(membrane, stiffness=1.0),
+                         mp.forces.Links(waists, lipids.beads, stiffness, 0.0, name="ties"))  # fmt: skip
     context = mp.Context(system, mp.BAGOGABIntegrator(2e-11, kT=KT, seed=1), threads=1)
     start = context.get_state(positions=True, energy=True)
     assert start.energies["ties"] < 1e-18

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import system_with
 
 import medyanpy as mp
 
@@ -44,8 +45,7 @@ def test_its_linkers_are_at_rest():
     kinase = mp.presets.adenylate_kinase()
     topology = mp.Topology()
     bodies = topology.add_rigid_bodies(**kinase.arguments([[0, 0, 0], [20.0, 0, 0]], [[0.6, 0, 0.8, 0]] * 2))
-    system = mp.System(topology)
-    system.add_force(mp.forces.Links(**kinase.links(bodies)))
+    system = system_with(topology, mp.forces.Links(**kinase.links(bodies)))
     state = mp.Context(system, mp.VerletIntegrator(1e-13)).get_state(energy=True, forces=True)
     assert state.potential_energy < 1e-12
     assert abs(state.forces).max() < 1e-6

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders import refuses, system_with
+from builders import look, refuses, system_with
 from scipy.integrate import solve_ivp
 
 import medyanpy as mp
@@ -38,10 +38,6 @@ def bodies(n, word, h, *, inertia=INERTIA["asymmetric"], mass=1.5, friction=0.0,
     context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=7), threads=threads)
     context.set_velocities_to_temperature(kT=kT, seed=3)
     return context, handle
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, energy=True)
 
 
 def in_space(state):

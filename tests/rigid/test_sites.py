@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import orients, refuses, system_with
+from builders import look, orients, refuses, system_with
 
 import medyanpy as mp
 from medyanpy import forces
@@ -13,10 +13,6 @@ from medyanpy.testing import thermal
 def add_bodies(topology, rng, n, **options):
     return topology.add_rigid_bodies(rng.normal(0.0, 4.0, (n, 3)), orients(rng, n), rng.uniform(1.0, 3.0, n),
                                      rng.uniform(1.0, 1.9, (n, 3)), **options)  # fmt: skip
-
-
-def look(context):
-    return context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
 def place_of(site, state):

@@ -3,7 +3,7 @@
 import matplotlib
 import numpy as np
 import pytest
-from builders import refuses
+from builders import like, pixels, refuses, system_with
 
 import medyanpy as mp
 from medyanpy.visualize import draw, figures, renderer, scene
@@ -12,18 +12,6 @@ from medyanpy.visualize import draw, figures, renderer, scene
 pytestmark = pytest.mark.slow
 
 SIZE = (400, 300)
-
-
-def pixels(figure):
-    figure.canvas.draw()
-    return np.asarray(figure.canvas.buffer_rgba())[..., :3] / 255.0
-
-
-def like(image, color, within=0.25):
-    """Where a colour is seen, in whatever light."""
-    direction = np.asarray(color) / np.linalg.norm(color)
-    norm = np.linalg.norm(image, axis=2)
-    return (norm > 0.05) & (np.linalg.norm(image / np.maximum(norm, 1e-9)[..., None] - direction, axis=2) < within)
 
 
 def test_curvatures_by_name_are_those_of_the_mesh_as_it_is_now():
@@ -307,8 +295,7 @@ def test_a_periodic_box_is_seen_from_a_corner():
 def test_bonds_with_an_energy_of_their_own_are_drawn():
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [30.0, 0, 0], [60.0, 0, 0]], mass=1.0, name="chain")
-    system = mp.System(topology)
-    system.add_force(mp.forces.CustomBonds([[0, 1], [1, 2]], "k*(r - 30)^2", k=1.0))
+    system = system_with(topology, mp.forces.CustomBonds([[0, 1], [1, 2]], "k*(r - 30)^2", k=1.0))
     simulation = mp.Simulation(system, mp.VerletIntegrator(0.01), threads=1)
     made = scene.scene_of(simulation, {})
     np.testing.assert_array_equal(made.links["bonds"][:, :, 0], [[0.0, 30.0], [30.0, 60.0]])

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, system_with
 
 import medyanpy as mp
 
@@ -13,8 +13,7 @@ import medyanpy as mp
 def simulation():
     topology = mp.Topology()
     balls = topology.add_balls([[0.0, 0, 0], [30.0, 0, 0]], radius=5.0, mass=1e-6, friction=1e-3, name="balls")
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([balls.beads], stiffness=1.0, length=25.0))
+    system = system_with(topology, mp.forces.HarmonicBonds([balls.beads], stiffness=1.0, length=25.0))
     with mp.Simulation(system, mp.BAGOGABIntegrator(1e-4, temperature=300.0, seed=1), threads=1) as simulation:
         yield simulation
 
