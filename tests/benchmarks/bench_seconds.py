@@ -1,8 +1,8 @@
 """Seconds of computing for a second of a cell: actin, crosslinkers and motors in a box of 1 µm³.
 
-Run by hand: ``python tests/benchmarks/bench_seconds.py [--quick]``. 50 filaments of six links of 108 nm are 300 links and
-20 µM actin; 1204 α-actinins (2 µM) and 120 minifilaments of 10 heads (0.2 µM), at rates of cells. BAGOGAB moves nodes by
-thermal motion, with constraints, bending and masses for a relaxation time of 5e-5 s. With repulsion there are soft
+Run by hand: ``python tests/benchmarks/bench_seconds.py [--quick]``. 50 filaments of six links of 108 nm are 300 links,
+20 µM actin; 1204 α-actinins (2 µM) and 120 minifilaments of 10 heads (0.2 µM), at rates of cells. BAGOGAB moves nodes
+by thermal motion, with constraints, bending and masses for a relaxation time of 5e-5 s. With repulsion there are soft
 collisions of links too. Goal, on one core: 30 s. MEDYAN's C++ program needs 9 s for 300 links of such a network, by
 2.5 h for 1000 s that its authors give; it minimises the energy in place of thermal motion.
 """

@@ -108,6 +108,17 @@ def test_one_molecule_at_two_rods_has_the_weights_of_sixteen_states(share):
     check_law(f"one molecule, λ = {share}", weights, looks(simulation, 12_000), sees=0.11)
 
 
+@pytest.mark.slow
+def test_short_steps_need_no_list_of_pairs():
+    """The same sixteen weights where a head alone tries fewer places in a letter than there are: any of all."""
+    space = 1.5e5
+    simulation = built(mp.Sites.anchors(A), mp.Sites.anchors(B), mp.Pool(space, {"X": 1}), timestep=0.1,
+                       load_sharing=0.258)  # fmt: skip
+    found = looks(simulation, 12_000, 40)
+    assert not simulation.context._schedule.jumping.operations[0].needs_pairs
+    check_law("without a list", molecules_of(sets_of(3, 3, 1), 1.0 / space, lambda n: 1.0), found, sees=0.11)
+
+
 def test_sharing_of_loads_would_change_the_volume():
     assert volume() == pytest.approx(330_387, rel=1e-5)
     jump = built(mp.Sites.anchors(A), mp.Sites.anchors(B), mp.Pool(1e5, {"X": 1})).system["binding"]

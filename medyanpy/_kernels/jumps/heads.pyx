@@ -7,8 +7,11 @@ A molecule is in its pool (U), holds a place by one head (S), or two places by b
 
 for head h = 1, 2, with k_h = off_h / K_h, and V_0 the integral of exp(-U/kT) over the vector between the two ends. The
 weights C/K_h and C/(K_1 K_2) exp(-U/kT) / V_0 keep all of them in balance, whatever s is. A place has room for one
-head. D is a link: pairs, links and their bounds are those of link_binding.pyx. Pairs are tried at the larger rate of
-both heads, and refused unless one end is that of a head alone, and the other one has room.
+head. D is a link: links and their bounds are those of link_binding.pyx. A molecule in S tries places of its other head,
+any of all, each at the rate of a relaxed link. Few molecules are in S, and most places are out of reach: that costs less
+than a list of the pairs of places. Where in a letter there would be more than PER_PLACE such attempts for each place,
+pairs are those of link_binding.pyx, tried at the larger rate of both heads, and refused unless one end is that of a head
+alone, and the other one has room.
 
 Or one end of a link is carried by a site, and the other one is a head that binds places: a link binds and lets go as
 there, and no molecule is in a pool.
@@ -42,10 +45,12 @@ from medyanpy._kernels.core.sites cimport SiteTable, where
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.jump cimport Draws, draw_two
 from medyanpy._kernels.jumps.link_binding cimport (
-    BIND, UNBIND, LinkBinding, Rule, Walk, distance_of, energy_of, off_rate_at, slope_of)
+    BIND, UNBIND, LinkBinding, Rule, Walk, distance_of, energy_of, off_rate_at, off_rate_of, slope_of)
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 cdef double LARGEST_EXPONENT = 230.0
+# Attempts of molecules in S per place and letter, up to which pairs need no list: it takes that long to make.
+cdef double PER_PLACE = 1.0
 
 cdef enum:
     # Events, after those of links.
@@ -105,6 +110,10 @@ cdef class Heads(LinkBinding):
     cdef double on[2]         # nm^3/s
     cdef double off[2]        # 1/s
     cdef double closing[2]    # 1/s: of the second head, at U = 0
+    cdef double reaching      # 1/s: of all its places, the larger of both heads
+    # Sites of the molecules in S, ascending, where these are known.
+    cdef int32_t[::1] lone
+    cdef bint lone_known
     cdef double hold_on       # 1/s
     cdef double[:, ::1] rates  # (most + 1, 2) forth and back, of heads that no link pulls
     cdef double correction    # of those that one pulls
@@ -134,6 +143,7 @@ cdef class Heads(LinkBinding):
         self.most = most
         self.head, self.holding = np.zeros((2, n), np.int32)
         self.alone = np.zeros(1, np.int64)
+        self.lone = np.zeros(n, np.int32)
         self.rates = np.zeros((most + 1, 2))
         self.task.held = vector[int32_t](self.held, self.holding)
         self.task.walk.beside = table[int32_t](self.held, beside)
@@ -145,6 +155,7 @@ cdef class Heads(LinkBinding):
         for k in range(2):
             self.on[k], self.off[k], self.closing[k] = on[k], off[k], closing[k]
         self.hold_on = hold_on
+        self.reaching = max(self.closing[k] * self.n_places[k] for k in range(2))
 
     def set_walk(self, double kT, double step, double velocity, double stall_force, double share, double stiffness,
                  double fuel, bint leaves, int law, double alpha):
@@ -236,7 +247,12 @@ cdef class Heads(LinkBinding):
             self.head[new] = 3 - self.head[j if new == i else i]
             self.alone[0] -= 1
         self.holding[new] = max(1, self.holding[new])
+        self.lone_known = False
         LinkBinding.join(self, i, j)
+
+    cdef void compute_anew(self) noexcept nogil:
+        self.lone_known = False
+        LinkBinding.compute_anew(self)
 
     cdef int bind_pair(self, World* world, double t, Py_ssize_t i, Py_ssize_t j, double energy, double there,
                        double back) noexcept nogil:
@@ -251,9 +267,13 @@ cdef class Heads(LinkBinding):
         ratio = self.closing[h] / self.off[h]
         return self.happened(world, t, BIND, i, j, energy, 0.0, self.kT * log_(ratio))
 
+    cdef double most_on(self, double h) noexcept nogil:
+        self.needs_pairs = self.carried or self.alone[0] * self.reaching * h > PER_PLACE * self.task.n
+        return LinkBinding.most_on(self, h) if self.needs_pairs else 0.0
+
     cdef double other_rate(self, World* world) noexcept nogil:
         return self.rate_of(world, 0) + self.rate_of(world, 1) + self.rate_of(world, 2) + self.rate_of(world, 3) \
-            + self.rate_of(world, 4)
+            + self.rate_of(world, 4) + self.rate_of(world, 5)
 
     cdef double rate_of(self, World* world, int kind) noexcept nogil:
         """Attempts of one kind in a second: heads 1 and 2 out of the pool; of all sites, to let go of those alone, to
@@ -270,6 +290,8 @@ cdef class Heads(LinkBinding):
             return n * self.most * fmax(self.hold_on, fmax(self.off[0], self.off[1]))
         if self.alone[0] == 0:
             return 0.0
+        if kind == 5:
+            return 0.0 if self.needs_pairs else self.alone[0] * self.reaching
         if kind == 2:
             return n * fmax(self.off[0], self.off[1])
         return n * (self.rates[1, 0] + self.rates[1, 1]) if self.walking else 0.0
@@ -278,7 +300,7 @@ cdef class Heads(LinkBinding):
         cdef double rate = 0.0, each
         cdef Py_ssize_t i, n
         cdef int kind = 0, last = -1
-        for kind in range(5):
+        for kind in range(6):
             rate = self.rate_of(world, kind)
             if rate > 0.0:
                 last = kind
@@ -288,6 +310,8 @@ cdef class Heads(LinkBinding):
         if last < 0:
             return 0
         rate = self.rate_of(world, last)
+        if last == 5:
+            return self.close(world, t, x / rate, draws)
         n = self.n_places[last] if last < 2 else self.task.n
         each = rate / n
         # Sums round: past the end it is the last.
@@ -306,6 +330,40 @@ cdef class Heads(LinkBinding):
                 return 0
             return self.detach(world, t, i, DETACH)
         return self.walk_alone(world, t, i, x)
+
+    cdef int close(self, World* world, double t, double x, Draws* draws) noexcept nogil:
+        """The molecule in S at the share x of them tries a place of its other head."""
+        cdef const Rule* rule = &self.task.rule
+        cdef double u[2]
+        cdef double r, energy, tension, there
+        cdef Py_ssize_t i, j, k
+        cdef int h
+        if not self.lone_known:
+            k = 0
+            for i in range(self.task.n):
+                if self.is_alone(i):
+                    self.lone[k] = <int32_t> i
+                    k += 1
+            self.lone_known = True
+        k = self.alone[0]
+        i = self.lone[min(<Py_ssize_t> (x * k), k - 1)]
+        h = 2 - self.head[i]
+        draw_two(draws, u)
+        if self.n_places[h] == 0:
+            return 0
+        j = self.places[h][min(<Py_ssize_t> (u[0] * self.n_places[h]), self.n_places[h] - 1)]
+        if not u[1] * self.reaching < self.closing[h] * self.n_places[h] or self.has_no_room(i, j):
+            return 0
+        i, j = min(i, j), max(i, j)
+        r = distance_of(&self.task, world, i, j)
+        if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
+            return 0
+        energy = energy_of(rule, r, &tension)
+        there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
+        if not u[1] * self.reaching < self.closing[h] * self.n_places[h] * there:
+            return 0
+        return self.bind_pair(
+            world, t, i, j, energy, there, rule.k_off if self.task.mean != NULL else off_rate_of(rule, r))
 
     cdef Py_ssize_t cell_at(self, World* world, Py_ssize_t i) noexcept nogil:
         cdef double x[3]
@@ -328,6 +386,7 @@ cdef class Heads(LinkBinding):
         self.molecules.take(cell, self.species, 1)
         self.head[i] = h + 1
         self.holding[i] = 1
+        self.lone_known = False
         self.alone[0] += 1
         return self.happened(world, t, ATTACH, i if h == 0 else -1, i if h == 1 else -1, 0.0, 0.0,
                              self.affinity(h, amount))
@@ -345,6 +404,7 @@ cdef class Heads(LinkBinding):
         if kind == DETACH:
             chemical = -self.affinity(h, self.molecules.amount(cell, self.species))
         self.head[i] = self.holding[i] = 0
+        self.lone_known = False
         self.alone[0] -= 1
         return self.happened(world, t, kind, i if h == 0 else -1, i if h == 1 else -1, 0.0, 0.0, chemical)
 
@@ -380,6 +440,7 @@ cdef class Heads(LinkBinding):
         return self.stepped(world, t, i, next, back, 0.0)
 
     cdef void move_head(self, Py_ssize_t i, Py_ssize_t next) noexcept nogil:
+        self.lone_known = False
         self.head[next], self.holding[next] = self.head[i], self.holding[i]
         self.head[i] = self.holding[i] = 0
 
@@ -472,6 +533,7 @@ cdef class Heads(LinkBinding):
                 chemical = self.kT * log_(off_rate_at(&self.task, i, r) * (self.off[h] / rule.k_off) / on) - energy
         self.part(slot, slot)
         self.head[i] = self.holding[i] = 0
+        self.lone_known = False
         if not self.carried:
             self.alone[0] += 1
         self.changed_at(world, i, other)

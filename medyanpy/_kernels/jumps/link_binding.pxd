@@ -140,6 +140,7 @@ cdef class LinkBinding(JumpOperation):
     cdef double off_rate          # 1/s: the sum of the bounds of all links
     cdef double most_off          # that a link can ever have
     cdef double most_pairs
+    cdef readonly bint needs_pairs  # whether this letter takes pairs from a list
     # By class, one after another, in the order of their sites; how many, and that times 2^-c, added up.
     cdef Pair* pair
     cdef long long[CLASSES] n_pairs
@@ -187,6 +188,8 @@ cdef class LinkBinding(JumpOperation):
                        double back) noexcept nogil
     # Something happens to the link in a slot, below whose bound x is uniform; or not.
     cdef int leave(self, World* world, double x, double t, Py_ssize_t slot) noexcept nogil
+    # Attempts to bind pairs of a list, 1/s, at most; `needs_pairs` is known then, for a letter of this length.
+    cdef double most_on(self, double h) noexcept nogil
     # Attempts of other kinds, 1/s; and one of them, of which the sum of the rates passes x.
     cdef double other_rate(self, World* world) noexcept nogil
     cdef int attempt_other(self, World* world, double x, double t, Draws* draws) noexcept nogil

@@ -348,6 +348,7 @@ cdef class LinkBinding(JumpOperation):
         self.sites = sites
         self.on_points = on_points
         self.pool = pool
+        self.needs_pairs = True
         self.most_pairs = most_pairs
         self.held = []
         self.task.n = n
@@ -694,7 +695,7 @@ cdef class LinkBinding(JumpOperation):
         cdef const Rule* rule = &self.task.rule
         cdef double u[2]
         cdef double t = 0.0
-        cdef double on, other, total, x
+        cdef double on, most_on, other, total, x
         cdef long long events = self.counts[2]
         cdef double most_off = 1.0001 * self.most_off * self.numbers[0] if self.numbers[0] > 0 else 0.0
         cdef int fault
@@ -703,9 +704,10 @@ cdef class LinkBinding(JumpOperation):
             self.world = world.number
             self.written = world.written
         draw_two(draws, u)
+        most_on = self.most_on(h)
         other = self.other_rate(world)
         # An attempt too late for the largest rates that there can be is too late for those of now, wherever sites are.
-        if draw_exponential(u[0]) >= (1.0001 * (rule.k_on * self.most_pairs + other) + most_off) * h:
+        if draw_exponential(u[0]) >= (1.0001 * (most_on + other) + most_off) * h:
             return 0
         self.look(world)
         if self.task.mean != NULL:
@@ -715,7 +717,7 @@ cdef class LinkBinding(JumpOperation):
         fault = self.follow(world, h)
         if fault != 0:
             return fault
-        on = rule.k_on * self.weight
+        on = rule.k_on * self.weight if self.needs_pairs else 0.0
         while draws.next <= MOST_DRAWS:
             total = on + self.off_rate + other
             if not total > 0.0:
@@ -795,7 +797,7 @@ cdef class LinkBinding(JumpOperation):
                 self.listed[0] = 1
                 self.made = False
             self.bound_pairs((2.0 * sqrt(far) + self.slack) * (1.0 + 1e-6))
-        if not self.made:
+        if not self.made and self.needs_pairs:
             fault = self.list_pairs(world)
             if fault != 0:
                 return fault
@@ -906,6 +908,9 @@ cdef class LinkBinding(JumpOperation):
         return self.happened(
             world, t, BIND, i, j, energy, 0.0,
             self.kT * log_(self.task.rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
+
+    cdef double most_on(self, double h) noexcept nogil:
+        return self.task.rule.k_on * self.most_pairs
 
     cdef double other_rate(self, World* world) noexcept nogil:
         return 0.0
