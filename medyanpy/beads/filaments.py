@@ -130,6 +130,9 @@ class FilamentsKind(ChainsKind, BeadsKind):
             return super().describe(bead)
         return f"a node of {self.chain} {int(np.argmax((slots == bead).any(axis=1)))}"
 
+    def beside_one(self) -> dict[str, Any]:
+        return {"mass": (np.full(1, self.of_all("mass")), "pN s+2 nm-1")}
+
     def created(self, columns: dict[Column, np.ndarray]) -> "Filaments":
         raise TopologyError(
             f"edit: nodes of {self.handle.name!r} have come or gone, and filaments with capacity_links= cannot be "
