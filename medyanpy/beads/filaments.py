@@ -140,7 +140,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
         )
 
     def expect_rows(self, what: str, rows: np.ndarray, given: dict[Column, np.ndarray]) -> None:
-        if SUBUNITS not in given:
+        if SUBUNITS not in given or not len(rows):
             return
         slots = self.slots
         if slots is None:

@@ -422,6 +422,8 @@ def test_bits_and_restarts(tmp_path):
         assert np.array_equal(state.jumps["Branching"]["links"], end.jumps["Branching"]["links"])
         assert state.energies == end.energies
     other = made()
+    # Also the state at the start, without a daughter.
+    other.context.set_state(look(other))
     other.context.set_state(middle)
     state = look(other)
     assert np.array_equal(state.jumps["Branching"]["links"], middle.jumps["Branching"]["links"])
