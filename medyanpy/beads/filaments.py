@@ -198,7 +198,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
         # With directors there are more constraints than those of links, and other beads take part.
-        if not self.handle.constrained or self.handle.directors is not None:
+        if not self.handle.constrained or self.handle.directors is not None or not len(self.handle):
             return None
         from scipy import sparse
         from scipy.sparse import linalg
