@@ -306,6 +306,29 @@ def test_branches_that_grow():
         check_mean(f"branches of {m + 2} subunits", seen[:, m], places * weights[m] / norm, sees=1.6, time_series=True)
 
 
+def test_terms_follow_branches_that_move_within_their_room():
+    grow = lambda d, pool: mp.jumps.Polymerization(d, pool["G"], on_rate=20.0, off_rate=1.0, subunits=(2, 5))  # noqa: E731
+    simulation = built([row(8)], (3.0, 0.0, 0.0), jumps=[grow], capacity_links=8, room=20)
+    daughters, branching = simulation.topology["daughters"], simulation.system["Branching"]
+    simulation.step(2)
+    branching.set(rate=0.0)
+    for _ in range(60):
+        simulation.step(1)
+        state = look(simulation)
+        place, node = branches(state)
+        if (node % 9 != 3).any():
+            break
+    # Seeds begin in the middle; some have gone back to the start.
+    assert (node % 9 != 3).any()
+    rows, x = daughters.kind.all_rows[node], state.positions
+    r = np.linalg.norm(x[rows] - branching.mothers.positions(state)[place], axis=1)
+    assert state.energies["springs"] == pytest.approx(2.0 * np.sum((r - 1.0) ** 2), rel=1e-9)
+    link = x[rows + 1] - x[rows]
+    theta = np.arccos(link[:, 2] / np.linalg.norm(link, axis=1))
+    assert state.energies["angles"] == pytest.approx(3.0 * np.sum(1.0 - np.cos(theta - ANGLE)), rel=1e-6)
+    assert (daughters.kind.ends_of(state)[daughters.subunits(state) > 0][:, 0] == np.sort(rows)).all()
+
+
 def activators(topology):
     """Two beads at the end of the mother, of a species, one of another, and one far away."""
     species = {name: {"mass": STILL, "friction": 1.0} for name in ("NPF", "other")}
