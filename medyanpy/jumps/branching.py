@@ -78,7 +78,8 @@ class Branching(SeedJump):
     -----
     Of a pool that counts, :math:`C_m C^n` is :math:`N_m N!/(N-n)!/V^{n+1}`: molecules, free or in branches, are
     conserved. The minus end of a branch is capped, as by a number of its own in `Capping.caps`; the plus end grows by
-    `Polymerization`. A branch dissolves while it has exactly n subunits, one link, and no cap at its plus end.
+    `Polymerization`, of which ``end="plus"`` keeps the law of lengths exact (:doc:`/theory/growth`). A branch dissolves
+    while it has exactly n subunits, one link, and no cap at its plus end.
 
     At `release_rate` a branch of any length lets go: its molecule goes back to the pool, its filament stays, free, with
     a minus end that is not capped. There is no way back. So with a `release_rate`, or where one of the other rates is
@@ -86,7 +87,7 @@ class Branching(SeedJump):
 
     ``state.links(links)`` has the branches, and ``state.jumps[name]["links"]`` the place of each, and its first node
     among all rows of the daughters. A run ends with an error where there is no room for another filament. Attempts cost
-    40 ns each, and come as if every place were near every bead of `near`.
+    0.1 µs each, and come as if every place were near every bead of `near`.
 
     References
     ----------

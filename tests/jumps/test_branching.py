@@ -23,10 +23,10 @@ def row(n, spacing=1.0, direction=(0.0, 0.0, 1.0), start=(0.0, 0.0, 0.0)):
 
 def built(mothers, rates=(1.0, 1.0, 0.0), pool=None, *, spring=(4.0, 1.0), angle=(3.0, ANGLE), room=60, mass=STILL,
           timestep=0.05, seed=1, threads=1, forces=(), jumps=(), near=None, reach=None, spacing=1.0, box=None, n=N,
-          capacity_links=6, rise=1.0, mothers_bend=0.0, daughters_bend=0.0):  # fmt: skip
+          capacity_links=6, rise=1.0, mothers_bend=0.0, daughters_bend=0.0, constrained=True):  # fmt: skip
     """Branches on straight mothers: a simulation. `jumps` are made of the daughters and the pool."""
     topology = mp.Topology()
-    mother = topology.add_filaments(list(mothers), mass, 1.0, name="mothers")
+    mother = topology.add_filaments(list(mothers), mass, 1.0, name="mothers", constrained=constrained)
     daughter = topology.add_filaments([], mass, 1.0, rise=rise, capacity_links=capacity_links, capacity_filaments=room,
                                       name="daughters")  # fmt: skip
     beads = None if near is None else near(topology)
@@ -412,6 +412,39 @@ def test_forces_of_branches_are_those_of_terms_by_hand():
         places = (3 * chosen[:, None] + np.arange(3)).ravel()
         np.testing.assert_allclose(one[np.ix_(places, places)], two, atol=1e-9)
         assert np.abs(two).max() > 1.0
+
+
+def test_changes_of_the_energy_near_a_bead_are_those_of_the_whole():
+    """Trials that move nodes of mothers ask the two forces for a difference: energies of events add up to the whole."""
+
+    def shift(x, uniform):
+        i = int(uniform[0] * len(x))
+        return [i], [x[i] + 0.3 * (uniform[1:] - 0.5)]
+
+    simulation = built([row(8)], (3.0, 0.0, 0.0), room=20, constrained=False, forces=[
+        lambda d: mp.forces.HarmonicTrap(d.topology["mothers"], 5.0, d.topology["mothers"].positions)])  # fmt: skip
+    simulation.system["Branching"].set(rate=30.0)
+    simulation.step(2)
+    simulation.system["Branching"].set(rate=0.0)
+    system = mp.System(simulation.topology)
+    for force in simulation.system.forces:
+        system.add_force(force)
+    system.add_pool(simulation.system.pools["Pool"])
+    system.add_jump(simulation.system["Branching"])
+    moves = system.add_jump(mp.jumps.TrialMoves(simulation.topology["mothers"], shift, rate=9.0))
+    other = mp.Simulation(system, mp.BAGOGABIntegrator(0.05, kT=KT, seed=2), threads=1)
+    other.context.set_state(look(simulation))
+    before, heard = look(other), other.context.events()
+    assert len(branches(before)[0]) > 10
+    bound = [operation for operation, force in zip(other.context._schedule.bound, system.forces, strict=True)
+             if force.name in ("springs", "angles")]  # fmt: skip
+    assert all(operation.has_local_difference for operation in bound)
+    other.step(120)
+    after = look(other)
+    assert moves.counts.accepted > 10
+    gained = sum(event.energy for event in heard.heard())
+    assert after.potential_energy - before.potential_energy == pytest.approx(gained, abs=1e-6)
+    assert abs(after.energies["angles"] - before.energies["angles"]) > 1e-3
 
 
 def test_bits_and_restarts(tmp_path):
