@@ -73,7 +73,7 @@ def born(stiffness=3.0, angle=ANGLE, spring=(4.0, 1.0), seed=1):
     directions = rng.normal(size=(30, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     mothers = [row(20, direction=d, start=100.0 * i * np.array([1.0, 0.3, 0.0])) for i, d in enumerate(directions)]
-    simulation = built(mothers, (3.0, 0.0, 0.0), spring=spring, angle=(stiffness, angle), room=1300, capacity_links=1,
+    simulation = built(mothers, (3.0, 0.0, 0.0), spring=spring, angle=(stiffness, angle), room=1300, capacity_links=2,
                        timestep=1e-6, seed=seed)  # fmt: skip
     simulation.system["Branching"].set(rate=2e6)
     simulation.step(1)
@@ -104,11 +104,11 @@ def test_the_angle_of_branches_is_from_its_own_law(stiffness, angle):
     weight = lambda a: np.sin(a) * np.exp(-stiffness * (1.0 - np.cos(a - angle)))  # noqa: E731
     mean, square = moments(weight, np.cos, lambda a: np.cos(a) ** 2, upto=np.pi)
     width = np.sqrt(square - mean**2)
-    check_mean("cosine", cosine, mean, sees=0.2 * width)
+    check_mean("cosine", cosine, mean, sees=0.3 * width)
     check_mean("square of the cosine", (cosine - mean) ** 2, width**2, sees=0.5 * width**2)
     for m in (1, 2):
-        check_mean(f"cos {m} turn", np.cos(m * turn), 0.0, sees=0.15)
-        check_mean(f"sin {m} turn", np.sin(m * turn), 0.0, sees=0.15)
+        check_mean(f"cos {m} turn", np.cos(m * turn), 0.0, sees=0.2)
+        check_mean(f"sin {m} turn", np.sin(m * turn), 0.0, sees=0.2)
 
 
 @pytest.mark.parametrize("spring", [(4.0, 1.0), (2.0, 0.0), (1.0, 6.0)])
@@ -119,11 +119,11 @@ def test_the_distance_of_branches_is_from_the_law_of_the_spring(spring):
     weight = lambda r: r**2 * np.exp(-0.5 * k * (r - length) ** 2)  # noqa: E731
     mean, square = moments(weight, lambda r: r, lambda r: r**2, upto=length + 12.0)
     spread = np.sqrt(square - mean**2)
-    check_mean("distance", distance, mean, sees=0.2 * spread)
+    check_mean("distance", distance, mean, sees=0.3 * spread)
     check_mean("square", (distance - mean) ** 2, spread**2, sees=0.5 * spread**2)
     for c in range(3):
-        check_mean("direction", direction[:, c], 0.0, sees=0.12)
-        check_mean("direction squared", direction[:, c] ** 2, 1.0 / 3.0, sees=0.06)
+        check_mean("direction", direction[:, c], 0.0, sees=0.16)
+        check_mean("direction squared", direction[:, c] ** 2, 1.0 / 3.0, sees=0.09)
 
 
 def test_velocities_of_branches_are_those_of_maxwell():
