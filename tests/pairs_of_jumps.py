@@ -115,6 +115,19 @@ def crosslinkers(system):
     system.add_jump(mp.jumps.CrosslinkerBinding(force, lattice, pool=pool["X"], **numbers))
 
 
+def branches(system):
+    springs = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.3, name="springs of branches"))
+    angles = system.add_force(mp.forces.DirectionLinks([], [], [], [], stiffness=3.0, angle=1.2, name="angles"))
+    lattice, daughters = system.topology["tracks"].lattice(0.2), system.topology["daughters"]
+    grid = system.add_pool(mp.Compartments((2, 1, 1), 4.0, {"G": 60, "Arp": 12}, name="for branches"))
+    rates = {"on_rate": 200.0, "off_rate": 90.0, "end": "both", "subunits": (2, 5)}
+    system.add_jump(mp.jumps.Polymerization(daughters, grid["G"], name="branches grow", **rates))
+    rates = {"rate": 400.0, "dissolution_rate": 30.0, "release_rate": 10.0, "name": "branches"}
+    system.add_jump(mp.jumps.Branching(
+        springs, angles, lattice, daughters, grid["Arp"], grid["G"], 2, near=system.topology["points"], reach=2.5,
+        **rates))  # fmt: skip
+
+
 def motors(system):
     lattice = system.topology["tracks"].lattice(0.2)
     force = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.7, name="arms"))
@@ -174,6 +187,7 @@ def ramp_of_numbers(system):
     course = {
         "edges": {"stiffness": (4.0, 3.0)}, "metric": {"kT": (1.0, 1.2)},
         "springs": {"stiffness": (20.0, 10.0)}, "integrator": {"kT": (1.0, 1.2)},
+        "metric of branches": {"kT": (1.0, 1.2)}, "springs of branches": {"stiffness": (20.0, 15.0)},
     }  # fmt: skip
     jumps = {"links": {"off_rate": (20.0, 60.0)}, "flips": {"rate": (30.0, 60.0)}, "area": {"tension": (0.2, -0.2)}}
     course |= {name: numbers for name, numbers in jumps.items() if name in system.jump_names}
@@ -183,15 +197,17 @@ def ramp_of_numbers(system):
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
          "reactions": reactions, "in space": in_space, "landing": landing, "growth": growth,
-         "turnover": turnover, "crosslinkers": crosslinkers, "motors": motors, "written": written, "edits": edits,
+         "turnover": turnover, "branches": branches, "crosslinkers": crosslinkers, "motors": motors,
+         "written": written, "edits": edits,
          "set_box": set_box, "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
 JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth", "turnover",
-         "crosslinkers", "motors", "written")  # fmt: skip
+         "branches", "crosslinkers", "motors", "written")  # fmt: skip
 # Filaments whose nodes have come and gone cannot be edited.
-PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2) if set(pair) != {"turnover", "edits"}}
+COMING = {"turnover", "branches"}
+PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2) if not ("edits" in pair and COMING & set(pair))}
 #: All that there is, at once.
-PAIRS["all together"] = tuple(part for part in PARTS if part != "turnover")
+PAIRS["all together"] = tuple(part for part in PARTS if part not in COMING)
 
 
 def built(*parts, n=30):
@@ -223,7 +239,7 @@ def built(*parts, n=30):
     if "growth" in parts:
         nodes = [[[x, 0.5 * i, 1.5] for x in (-2.0, -1.2, 0.0, 0.8)] for i in range(4)]
         topology.add_filaments(nodes, 1.0, 1.0, rise=0.2, name="chains")
-    if {"crosslinkers", "motors"} & set(parts):
+    if {"crosslinkers", "motors", "branches"} & set(parts):
         nodes = [[[x, 0.7 * i, 2.2] for x in (-1.5, -0.5, 0.5, 1.5)] for i in range(4)]
         topology.add_filaments(nodes, 1.0, 1.0, constrained=False, name="tracks")
     if "turnover" in parts:
@@ -231,14 +247,21 @@ def built(*parts, n=30):
         topology.add_filaments(
             nodes, 1.0, 1.0, rise=0.2, capacity_links=12, capacity_filaments=40, name="threads"
         )  # fmt: skip
+    if "branches" in parts:
+        room = {"rise": 0.2, "capacity_links": 8, "capacity_filaments": 60}
+        topology.add_filaments([], 1.0, 1.0, name="daughters", **room)
     system = mp.System(topology, box=(*mesh.box[:2], None))
-    if {"crosslinkers", "motors"} & set(parts):
+    if {"crosslinkers", "motors", "branches"} & set(parts):
         tracks = topology["tracks"]
         system.add_force(mp.forces.HarmonicTrap(tracks, 30.0, tracks.positions, name="places of tracks"))
     if "turnover" in parts:
         system.add_force(mp.forces.FixmanPotential(topology["threads"], kT=KT, name="metric"))
         system.add_force(mp.forces.FilamentBending(topology["threads"], 3.0, name="bending of threads"))
         system.add_force(mp.forces.SoftSphere(topology["threads"], [sheet, beads], 10.0, 0.5, name="threads apart"))
+    if "branches" in parts:
+        daughters = topology["daughters"]
+        system.add_force(mp.forces.FixmanPotential(daughters, kT=KT, name="metric of branches"))
+        system.add_force(mp.forces.SoftSphere(daughters, [sheet, beads], 10.0, 0.5, name="branches apart"))
     if "growth" in parts:
         system.add_force(mp.forces.FilamentBending(topology["chains"], 3.0, name="bending"))
         system.add_force(mp.forces.SoftSphere(topology["chains"], [sheet, beads], 10.0, 0.5, name="contacts"))
@@ -267,7 +290,7 @@ def together(*parts, word="JBAGOGABJ", seed=3, threads=1, n=30):
     integrator = mp.SplittingIntegrator(word, TIMESTEP, kT=KT, seed=seed)
     simulation = mp.Simulation(system, integrator, threads=threads)
     simulation.context.set_velocities_to_temperature(kT=KT, seed=seed)
-    if "growth" in parts or "turnover" in parts:
+    if {"growth", "turnover", "branches"} & set(parts):
         # Velocities that constraints leave as they are, to the bit, when a state is set.
         simulation.context.set_state(simulation.context.get_state(positions=True, velocities=True))
     return simulation, changes

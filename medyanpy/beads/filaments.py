@@ -130,6 +130,9 @@ class FilamentsKind(ChainsKind, BeadsKind):
             return super().describe(bead)
         return f"a node of {self.chain} {int(np.argmax((slots == bead).any(axis=1)))}"
 
+    def beside_one(self) -> dict[str, Any]:
+        return {"mass": (np.full(1, self.of_all("mass")), "pN s+2 nm-1")}
+
     def created(self, columns: dict[Column, np.ndarray]) -> "Filaments":
         raise TopologyError(
             f"edit: nodes of {self.handle.name!r} have come or gone, and filaments with capacity_links= cannot be "
@@ -137,7 +140,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
         )
 
     def expect_rows(self, what: str, rows: np.ndarray, given: dict[Column, np.ndarray]) -> None:
-        if SUBUNITS not in given:
+        if SUBUNITS not in given or not len(rows):
             return
         slots = self.slots
         if slots is None:
@@ -195,7 +198,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
         # With directors there are more constraints than those of links, and other beads take part.
-        if not self.handle.constrained or self.handle.directors is not None:
+        if not self.handle.constrained or self.handle.directors is not None or not len(self.handle):
             return None
         from scipy import sparse
         from scipy.sparse import linalg

@@ -284,6 +284,11 @@ class Kind(Guarded):
         end, have a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
         return {"fixed": self.handle.fixed, "in_space": self.in_space}
 
+    def beside_one(self) -> dict[str, Any]:
+        """Return `beside_frames`, and ``"mass"``, of one bead that jumps have added."""
+        one = self.created({c: c.empty(1) + c.dtype(self.inactive(c)) for c in self.columns if not c.is_momentum})
+        return {"mass": (one.mass, "pN s+2 nm-1"), **one.kind.beside_frames()}
+
     def beside_rows(self) -> dict[str, Any]:
         """Return `beside_frames`, and ``"mass"``, with a row for each of `all_rows`, and links between these. Where
         these are not simply its beads, chains begin and end where links do, and there are no starts. Inactive rows have
@@ -296,8 +301,7 @@ class Kind(Guarded):
         rows = self.all_rows
         own, free = np.searchsorted(rows, handle.beads), np.searchsorted(rows, handle._inactive)
         if self.comes_and_goes and not len(handle) and self.differs() is None:
-            one = self.created({c: c.empty(1) + c.dtype(self.inactive(c)) for c in self.columns if not c.is_momentum})
-            beside |= {"mass": (one.mass, beside["mass"][1]), **one.kind.beside_frames()}
+            beside |= self.beside_one()
             own, free = own[:0], np.arange(len(rows))
 
         def widened(value: np.ndarray) -> np.ma.MaskedArray:

@@ -34,6 +34,15 @@ def _turning(start: Start, a: Sites, b: Sites) -> Coordinates:
     return (start.sites(a) + start.sites(b)).times(over)
 
 
+def _coefficients(k: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Return k, p and s of the kernel, (n, 3) pN nm."""
+    sine, cosine = np.empty(len(angle)), np.empty(len(angle))
+    numerics.sincos(angle, sine, cosine)
+    # π is not a floating-point number; the angle that is meant has no sine.
+    sine[angle == np.pi] = 0.0
+    return np.column_stack([k, k * cosine, k * sine])
+
+
 class _Angles(SiteTerms):
     """Base of both kinds of angles, which differ in the sites that make the two directions."""
 
@@ -42,18 +51,20 @@ class _Angles(SiteTerms):
     #: The ends of the two directions, by their numbers.
     directions: ClassVar[tuple[tuple[int, int], tuple[int, int]]]
 
+    @property
+    def one_for_all(self) -> np.ndarray | None:
+        """k, p and s of the kernel, (3,) pN nm, of terms that a jump adds; None without one stiffness and angle."""
+        values = [self._defaults[name] for name in self.changeable]
+        return None if None in values else _coefficients(*np.array(values, float)[:, None])[0]
+
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         ends = self._ends_in(start)
         first, second = (_turning(start, ends[i], ends[j]) for i, j in self.directions)
         return start.springs(first + second, self._numbers["stiffness"])
 
     def _operation(self, layout: "Layout") -> Operation:
-        k, angle = (np.ascontiguousarray(self._numbers[name]) for name in self.changeable)
-        sine, cosine = np.empty(len(self)), np.empty(len(self))
-        numerics.sincos(angle, sine, cosine)
-        # π is not a floating-point number; the angle that is meant has no sine.
-        sine[angle == np.pi] = 0.0
-        return angles.Angles(self.name, self._table(layout), len(self.ends), np.column_stack([k, k * cosine, k * sine]))
+        rows = _coefficients(*(np.ascontiguousarray(self._numbers[name]) for name in self.changeable))
+        return angles.Angles(self.name, self._table(layout), len(self.ends), rows)
 
 
 @declared

@@ -8,6 +8,7 @@ from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.adsorption import Absorption, Adsorption
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.box_area import BoxArea
+from medyanpy.jumps.branching import Branching
 from medyanpy.jumps.capping import Capping
 from medyanpy.jumps.crosslinkers import CrosslinkerBinding
 from medyanpy.jumps.custom_transitions import CustomTransitions
@@ -23,10 +24,10 @@ from medyanpy.jumps.severing import Severing
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
-    "Absorption", "Adsorption", "Ageing", "Bell", "BoxArea", "Capping", "CatchSlip", "CrosslinkerBinding",
-    "CustomTransitions", "CytosimGrowth", "CytosimMotor", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding",
-    "MedyanMotor", "MedyanRatchet", "Motors", "Network", "Nucleation", "Polymerization", "Reaction", "Reactions",
-    "Severing", "TrialMoves", "read_network",
+    "Absorption", "Adsorption", "Ageing", "Bell", "BoxArea", "Branching", "Capping", "CatchSlip",
+    "CrosslinkerBinding", "CustomTransitions", "CytosimGrowth", "CytosimMotor", "EdgeFlips", "FlatWindow", "Jump",
+    "LinkBinding", "MedyanMotor", "MedyanRatchet", "Motors", "Network", "Nucleation", "Polymerization", "Reaction",
+    "Reactions", "Severing", "TrialMoves", "read_network",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

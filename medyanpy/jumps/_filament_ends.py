@@ -1,6 +1,6 @@
 """Base class of jumps in which ends of filaments take something from a pool, and give it back."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
 
-__all__ = ["EndJump", "TurnoverJump", "asked", "bound_ends", "expect_metric", "growing"]
+__all__ = ["EndJump", "TurnoverJump", "asked", "bound_ends", "expect_metric", "growing", "most_at_start"]
 
 _ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
 
@@ -93,11 +93,7 @@ class EndJump(Jump):
 
     def fastest(self, kT: float | None) -> float:
         on, off = self.rates
-        pool, name = self._species.pool, self._species.name
-        most = pool.concentrations.get(name)
-        if most is None:
-            most = float(np.max(pool._start[name])) / pool.cell_volume
-        return max(on * most, off)
+        return max(on * most_at_start(self._species), off)
 
     @property
     def pools(self) -> tuple[MoleculePool, ...]:
@@ -122,10 +118,12 @@ class TurnoverJump(Jump):
     """Base of jumps that create and remove whole filaments."""
 
     _filaments: GrowingFilaments
+    #: Argument with the filaments.
+    _argument: ClassVar[str] = "filaments"
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self._filaments = with_room(self.name, given["filaments"])
+        self._filaments = with_room(self.name, given[self._argument])
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -136,7 +134,13 @@ class TurnoverJump(Jump):
         return (self._filaments,)
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
-        operation.weights.take(schedule.bound, asked(schedule), None, None)
+        operation.weights.take(schedule.bound, asked(schedule, self.forces), None, None)
+
+
+def most_at_start(species: Species) -> float:
+    """Return the concentration of a species at the start, 1/nm³, where it is highest."""
+    fixed = species.pool.concentrations.get(species.name)
+    return float(np.max(species.pool._start[species.name])) / species.pool.cell_volume if fixed is None else fixed
 
 
 def _rows(filaments: GrowingFilaments, which: str) -> np.ndarray:
@@ -175,9 +179,11 @@ def expect_metric(what: str, handle: GrowingFilaments, forces: "Sequence[Force]"
         )
 
 
-def asked(schedule: "Schedule") -> list[Ask]:
-    """Return what jumps on filaments ask each force: the Fixman potential depends on directions alone."""
-    return [Ask.NOTHING if isinstance(force, FixmanPotential) else Ask.DIFFERENCE for force in schedule.system.forces]
+def asked(schedule: "Schedule", own: "Sequence[Force]" = ()) -> list[Ask]:
+    """Return what jumps on filaments ask each force: the Fixman potential depends on directions alone, and new terms of
+    its `own` are drawn from their law."""
+    apart = [isinstance(force, FixmanPotential) or any(force is one for one in own) for force in schedule.system.forces]
+    return [Ask.NOTHING if alone else Ask.DIFFERENCE for alone in apart]
 
 
 def with_room(what: str, filaments: Any) -> GrowingFilaments:

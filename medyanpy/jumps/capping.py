@@ -76,7 +76,8 @@ class Capping(EndJump):
         """Return which ends are capped in a state, (f, 2) int: the minus end and the plus end of each filament.
 
         0 is an end that grows, -1 that of no filament where there is room for one. Other numbers are those of the
-        `jumps.Capping` that has capped it, counted from 1 among those of these filaments in their system.
+        `jumps.Capping` that has capped it, counted from 1 among those of these filaments in their system, and behind
+        them of the `jumps.Branching` whose branch it is.
         """
         return self._filaments.kind.caps_of(state)
 

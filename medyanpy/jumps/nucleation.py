@@ -6,25 +6,22 @@ import numpy as np
 
 from medyanpy._kernels.jumps.nucleation import Nucleation as Kernel
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, whole_number
+from medyanpy._tools.validation import array
 from medyanpy.beads import GrowingFilaments
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import Given, argument, declared, number
-from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, expect_metric
-from medyanpy.jumps.ageing import Ageing
-from medyanpy.jumps.polymerization import Polymerization
-from medyanpy.pools import MoleculePool, Species, pool_species
+from medyanpy.jumps._filament_ends import bound_ends
+from medyanpy.jumps._seeds import SeedJump
+from medyanpy.pools import Species
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
-    from medyanpy.forces import Force
-    from medyanpy.topology import Topology
 
 __all__ = ["Nucleation"]
 
 
 @declared
-class Nucleation(TurnoverJump):
+class Nucleation(SeedJump):
     r"""Creation of filaments from n subunits of a pool, and dissolution of filaments of n subunits.
 
     Seeds of one link are created at the rates :math:`k C^n` for each volume, and each dissolves at
@@ -92,8 +89,7 @@ class Nucleation(TurnoverJump):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self._species = pool_species(f"{self.name}: species must be one", given["species"], "G-actin")
-        self._n = whole_number(f"{self.name}: n", given["n"], at_least=1, at_most=1000)
+        self._take_seeds("species", given["species"], given["n"])
         self._region = None
         if given["region"] is not None:
             region = array(f"{self.name}: region", given["region"], (2, 3))
@@ -107,18 +103,9 @@ class Nucleation(TurnoverJump):
             self._region = region
 
     @property
-    def pools(self) -> tuple[MoleculePool, ...]:
-        return (self._species.pool,)
-
-    @property
     def driven(self) -> bool:  # type: ignore[override]
         """True if a rate is 0, so that there is no way back."""
         return 0.0 in (self.rate, self.dissolution_rate)
-
-    def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
-        super().check(topology, forces)
-        handle = self._filaments
-        expect_metric(self.name, handle, forces)
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, region, pool = self._filaments, self._region, layout.pools[self._species.pool]
@@ -135,20 +122,6 @@ class Nucleation(TurnoverJump):
         )  # fmt: skip
         self.update(operation, kT)
         return operation
-
-    def meet(self, operation: Any, others: Any) -> None:
-        for jump, own in others:
-            if jump.handles == (self._filaments,) and isinstance(jump, Ageing):
-                operation.ageing = own
-            if isinstance(jump, Polymerization) and jump.filaments is self._filaments:
-                most = jump.subunits[1]
-                if self._n > most:
-                    raise ParameterError(
-                        f"{self.name}: n = {self._n}, but {jump.name} lets links at ends have up to {most} subunits: "
-                        "give it subunits=, or smaller seeds"
-                    )
-                # A filament of one link shrinks to a seed.
-                own.alone = min(own.alone, self._n)
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.driven, self.rate, self.dissolution_rate)

@@ -92,8 +92,8 @@ cdef class SiteTable:
     cdef list arrays
     cdef int32_t[::1] rank    # by place, of owners; empty where nothing has been regrouped
 
-    # Become a table of some sites of another, which it has room for: site (n,) which, ascending; slot where each of all
-    # is here, or -1; number of each of their beads, which owner it is; marked, of owners, zeros before and afterwards.
+    # Become a table of some sites of another, which it has room for: site (n,) which; slot where each of all is here,
+    # or -1; number of each of their beads, which owner it is; marked, of owners, zeros before and afterwards.
     cdef void take(
         self, const SiteRows* whole, const int32_t* site, Py_ssize_t n, const int32_t* slot, const int32_t* number,
         unsigned char* marked,
@@ -130,26 +130,33 @@ cdef class SiteTable:
     cdef void share_single(self, Py_ssize_t site, const double* t, double* out) noexcept nogil
 
 
-cdef class LinkedSites:
+# Of many sites some, which are others every now and then: a table of their own.
+cdef class SomeSites:
     cdef readonly SiteTable sites
-    cdef readonly object start_of, partner_of
     cdef SiteTable whole
     cdef Py_ssize_t n
-    cdef int32_t* site            # (n,) which of all it is
+    cdef int32_t* site            # (n,) which of all each is, none of them twice
+    cdef int32_t* slot            # of each of all sites, its row in this table; -1 of those that are not in it
+    cdef const int32_t* number    # of each bead of all sites, which owner it is
+    cdef unsigned char* marked    # (owners,) work space
+    cdef list held
+
+    # Be the table of those that are wanted now.
+    cdef void follow(self, World* world) noexcept nogil
+    # For `follow`: none is in the table; and all of `site` are.
+    cdef void empty(self) noexcept nogil
+    cdef void fill(self) noexcept nogil
+
+
+cdef class LinkedSites(SomeSites):
+    cdef readonly object start_of, partner_of
     cdef int32_t* start           # (n + 1,) where its partners start
     cdef int32_t* partner         # by row of this table
     cdef const int32_t[::1] others
     cdef const int32_t[::1] ends
     cdef const int64_t[::1] changes
     cdef Py_ssize_t slots
-    cdef int32_t* slot            # of each of all sites, its row in this table; -1 of those without partners
-    cdef const int32_t* number    # of each bead of all sites, which owner it is
-    cdef unsigned char* marked    # (owners,) work space
-    cdef list held
     # Of which world, and as of which state of it, the table is.
     cdef int64_t seen
     cdef long long world
     cdef long long written
-
-    # Be the table of those that have partners now.
-    cdef void follow(self, World* world) noexcept nogil

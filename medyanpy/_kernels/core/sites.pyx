@@ -441,9 +441,49 @@ cdef class SiteTable:
             add_scaled(rows.weight[p], t, out + 3 * <Py_ssize_t> rows.bead[p])
 
 
-cdef class LinkedSites:
-    """Of many sites that may have links to each other, those that have some: a table of their own, which is filled anew
-    whenever links have changed, so that nobody need go over all.
+cdef class SomeSites:
+    """Of many sites some: a table of their own, which is filled anew whenever others are wanted, so that nobody need go
+    over all.
+
+    Parameters
+    ----------
+    whole : SiteTable
+        All sites, which are not beads themselves.
+    """
+
+    def __init__(self, SiteTable whole not None):
+        cdef const SiteRows* rows = &whole.rows
+        cdef Py_ssize_t n = rows.n
+        cdef unsigned char[::1] marks
+        self.held = []
+        self.whole = whole
+        self.sites = SiteTable.room_for(whole)
+        owners = np.asarray(<int32_t[:rows.n_owners]> <int32_t*> rows.owner) if rows.n_owners else []
+        beads = np.asarray(<int32_t[:rows.start[n]]> <int32_t*> rows.bead) if rows.n_owners else []
+        self.number = vector[int32_t](self.held, np.searchsorted(owners, beads).astype(np.int32))
+        marks = np.zeros(rows.n_owners, np.uint8)
+        self.marked = <unsigned char*> vector(self.held, marks)
+        self.slot = <int32_t*> vector[int32_t](self.held, np.full(n, -1, np.int32))
+        self.site = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
+
+    cdef void follow(self, World* world) noexcept nogil:
+        pass
+
+    cdef void empty(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            self.slot[self.site[k]] = -1
+        self.n = 0
+
+    cdef void fill(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            self.slot[self.site[k]] = <int32_t> k
+        self.sites.take(&self.whole.rows, self.site, self.n, self.slot, self.number, self.marked)
+
+
+cdef class LinkedSites(SomeSites):
+    """Of many sites that may have links to each other, those that have some.
 
     Parameters
     ----------
@@ -457,23 +497,12 @@ cdef class LinkedSites:
 
     def __init__(self, SiteTable whole, const int32_t[::1] other, const int32_t[::1] end, const int64_t[::1] changes):
         cdef Py_ssize_t n = end.shape[0]
-        cdef const SiteRows* rows = &whole.rows
-        cdef unsigned char[::1] marks
-        self.held = []
-        self.whole = whole
-        self.sites = SiteTable.room_for(whole)
+        SomeSites.__init__(self, whole)
         self.others = other
         self.ends = end
         self.changes = changes
         self.slots = other.shape[0] // max(n, 1)
         self.start_of, self.partner_of = np.zeros(n + 1, np.int32), np.zeros(other.shape[0], np.int32)
-        owners = np.asarray(<int32_t[:rows.n_owners]> <int32_t*> rows.owner) if rows.n_owners else []
-        beads = np.asarray(<int32_t[:rows.start[n]]> <int32_t*> rows.bead) if rows.n_owners else []
-        self.number = vector[int32_t](self.held, np.searchsorted(owners, beads).astype(np.int32))
-        marks = np.zeros(rows.n_owners, np.uint8)
-        self.marked = <unsigned char*> vector(self.held, marks)
-        self.slot = <int32_t*> vector[int32_t](self.held, np.full(n, -1, np.int32))
-        self.site = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
         self.start = <int32_t*> vector[int32_t](self.held, self.start_of)
         self.partner = <int32_t*> vector[int32_t](self.held, self.partner_of)
         self.world = -1
@@ -482,15 +511,12 @@ cdef class LinkedSites:
         cdef Py_ssize_t i, k, s, at = 0
         if self.seen == self.changes[0] and self.world == world.number and self.written == world.written:
             return
-        for k in range(self.n):
-            self.slot[self.site[k]] = -1
-        self.n = 0
+        self.empty()
         for i in range(self.ends.shape[0]):
             if self.ends[i] > self.slots * i:
-                self.slot[i] = <int32_t> self.n
                 self.site[self.n] = <int32_t> i
                 self.n += 1
-        self.sites.take(&self.whole.rows, self.site, self.n, self.slot, self.number, self.marked)
+        self.fill()
         for k in range(self.n):
             i = self.site[k]
             for s in range(self.slots * i, self.ends[i]):

@@ -19,16 +19,17 @@ by owner, in the order of terms. Second and third derivatives: cosine.pxd.
 import numpy as np
 
 from libc.math cimport sqrt
+from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, zeros
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.cosine cimport derive
 from medyanpy._kernels.core.derivatives cimport Derivative
-from medyanpy._kernels.core.local_terms cimport TermForce
+from medyanpy._kernels.core.local_terms cimport Few, MovedSites, TermForce
 from medyanpy._kernels.core.local_terms import at_sites
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.core.program cimport World
-from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable
+from medyanpy._kernels.core.program cimport Change, World
+from medyanpy._kernels.core.sites cimport SiteArrays, SiteTable, SomeSites
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 
 cdef Py_ssize_t BLOCK = 512
@@ -99,6 +100,7 @@ cdef class Angles(TermForce):
     cdef AngleTask task
     cdef list arrays
     cdef const double[:, ::1] numbers
+    cdef Py_ssize_t terms             # that there are
 
     def __init__(self, str name, SiteTable sites, Py_ssize_t ends, const double[:, ::1] numbers):
         self.name = name
@@ -106,6 +108,7 @@ cdef class Angles(TermForce):
         self.derivatives = 1 if sites.has_arms else 3
         self.sites = sites
         self.numbers = numbers
+        self.terms = numbers.shape[0]
         self.arrays = []
         self.task.sites = &sites.now
         self.task.ends = ends
@@ -118,7 +121,7 @@ cdef class Angles(TermForce):
         self.loops(_angles, &self.task, self.task.partial, BLOCK)
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef Py_ssize_t terms = self.numbers.shape[0]
+        cdef Py_ssize_t terms = self.terms
         cdef int fault
         self.energy = 0.0
         if terms == 0:
@@ -132,8 +135,8 @@ cdef class Angles(TermForce):
         return self.sites.scatter(world)
 
     def named(self):
-        rows = np.arange(self.task.ends * self.numbers.shape[0])
-        return *at_sites(self.sites, rows, rows // self.task.ends), self.numbers.shape[0]
+        rows = np.arange(self.task.ends * self.terms)
+        return *at_sites(self.sites, rows, rows // self.task.ends), self.terms
 
     cdef int look(self, World* world, Py_ssize_t term) noexcept nogil:
         cdef Py_ssize_t i
@@ -148,7 +151,7 @@ cdef class Angles(TermForce):
         cdef const double* x = self.sites.now.x
         cdef Py_ssize_t k
         cdef int i, fault = self.sites.gather(world)
-        for k in range(self.numbers.shape[0]):
+        for k in range(self.terms):
             for i in range(2):
                 ends[2 * i] = t.ends * k + t.tail[i]
                 ends[2 * i + 1] = t.ends * k + t.head[i]
@@ -156,3 +159,55 @@ cdef class Angles(TermForce):
             if fault == 0:
                 fault = derive(wanted, self.sites, ends, self.numbers[k, 1], self.numbers[k, 2], d[0], d[1])
         return fault
+
+
+cdef class PassingAngles(Angles):
+    """Angles of one kind that come and go. The loops are those of angles that stay, over those that there are now.
+
+    Parameters
+    ----------
+    ends : int
+        See `Angles`.
+    numbers : (3,) float, pN nm
+        k, p, s of all.
+    some : SomeSites
+        Rows of one term after another, `ends` each.
+    room : int
+        Most terms that there may be.
+    """
+    cdef SomeSites some
+    cdef MovedSites moved
+
+    def __init__(self, str name, Py_ssize_t ends, numbers, SomeSites some not None, Py_ssize_t room):
+        Angles.__init__(self, name, some.sites, ends, np.tile(numbers, (room, 1)))
+        self.some = some
+        self.moved = MovedSites()
+        self.near = Few(room)
+        self.terms = 0
+
+    cdef void follow(self, World* world) noexcept nogil:
+        self.some.follow(world)
+        self.terms = self.some.n // self.task.ends
+
+    cdef int run(self, World* world) noexcept nogil:
+        self.follow(world)
+        return Angles.run(self, world)
+
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        self.follow(world)
+        return Angles.higher(self, world, wanted)
+
+    # Rows of now tell the terms of a bead that moves.
+
+    cdef bint tells_beads(self) noexcept nogil:
+        return False
+
+    cdef bint touch(self, World* world, const Change* change) noexcept nogil:
+        cdef Py_ssize_t k
+        self.follow(world)
+        if not self.moved.take(world, self.sites, change):
+            return False
+        for k in range(self.moved.n):
+            self.near.add(<int32_t> (self.moved.site[k] // self.task.ends))
+        self.moved.release()
+        return True

@@ -12,18 +12,43 @@ there is room for as if each were such a seed.
 from libc.math cimport INFINITY, floor, sqrt
 from libc.stdint cimport int32_t, int64_t
 
-from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport exp_, sincos2pi
 from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_moved
-from medyanpy._kernels.jumps.ageing cimport Ageing
+from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Weights
 
 
-cdef class Nucleation(JumpOperation):
-    """Seeds of the filaments of one handle.
+cdef void on_sphere(double u, double turn, double* out) noexcept nogil:
+    cdef double sine
+    out[2] = 1.0 - 2.0 * u
+    sincos2pi(turn, &out[1], &out[0])
+    sine = sqrt(max(0.0, 1.0 - out[2] * out[2]))
+    out[0] *= sine
+    out[1] *= sine
+
+
+cdef void aslant(const double* d, double cosine, double turn, double* out) noexcept nogil:
+    cdef double axis[3]
+    cdef double across[3]
+    cdef double root, s, c, sine = sqrt(max(0.0, 1.0 - cosine * cosine))
+    cdef int i
+    across[0] = across[1] = across[2] = 0.0
+    across[0 if d[0] * d[0] < 0.4 else 1] = 1.0
+    cross(d, across, axis)
+    root = 1.0 / sqrt(dot(axis, axis))
+    for i in range(3):
+        axis[i] *= root
+    cross(d, axis, across)
+    sincos2pi(turn, &s, &c)
+    for i in range(3):
+        out[i] = cosine * d[i] + sine * (c * axis[i] + s * across[i])
+
+
+cdef class Seeds(JumpOperation):
+    """Seeds of the filaments of one handle: what creates and dissolves them has in common.
 
     Parameters
     ----------
@@ -37,27 +62,12 @@ cdef class Nucleation(JumpOperation):
         Subunits of a seed.
     pool : PoolCounts
     species : int
-    low, lengths : (3,) float, nm
-        The region; without lengths, it is the periodic box.
     n, momenta
         See `WorkSpace`.
     """
-    cdef FilamentEnds ends
-    cdef Room room
-    cdef double rise
-    cdef int32_t size
-    cdef PoolCounts pool
-    cdef Py_ssize_t species
-    cdef double low[3]
-    cdef double lengths[3]
-    cdef bint everywhere
-    cdef double on, off       # nm^(3 size - 3)/s and 1/s
-    cdef public Ageing ageing
-    cdef readonly Weights weights
 
     def __init__(self, str name, int every, FilamentEnds ends not None, double rise, int size,
-                 PoolCounts pool not None, Py_ssize_t species, low, lengths, Py_ssize_t n, momenta):
-        cdef int c
+                 PoolCounts pool not None, Py_ssize_t species, Py_ssize_t n, momenta):
         self.describe(name, 0.0, False, every)
         self.ends = ends
         self.room = ends.room
@@ -65,39 +75,36 @@ cdef class Nucleation(JumpOperation):
         self.size = size
         self.pool = pool
         self.species = species
-        self.everywhere = lengths is None
-        for c in range(3):
-            self.low[c] = low[c]
-            self.lengths[c] = 0.0 if self.everywhere else lengths[c]
         self.ageing = None
         self.weights = Weights(self, n, momenta)
 
-    def set(self, double kT, bint driven, double on, double off):
-        self.kT = kT
-        self.driven = driven
-        self.on = on
-        self.off = off
-
     cdef double ways(self, double amount) noexcept nogil:
-        """C^n where the pool has this amount, with each molecule taken once."""
         cdef double out = 1.0
         cdef int i
         for i in range(self.size):
             out *= max(0.0, amount - (i if self.species < self.pool.n_species else 0)) / self.pool.volume
         return out
 
-    cdef double span(self, const World* world, int c) noexcept nogil:
-        return world.box_length[c] if self.everywhere else self.lengths[c]
+    cdef double rate(self, World* world) noexcept nogil:
+        return 0.0
+
+    cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil:
+        return 0
+
+    cdef void hold(self, World* world, Py_ssize_t filament, bint holds) noexcept nogil:
+        pass
+
+    cdef void book(self, Py_ssize_t cell, int n) noexcept nogil:
+        self.pool.put(cell, self.species, -n * self.size)
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double u[2]
-        cdef double on, off, t = 0.0, volume = self.span(world, 0) * self.span(world, 1) * self.span(world, 2)
+        cdef double total, t = 0.0
         cdef bint inside = False
         cdef int failed, fault = 0
         while fault == 0:
-            on = self.on * volume * self.ways(self.pool.most(self.species, world.written))
-            off = self.off * self.ends.slots.shape[0]
-            if not wait(draws, on + off, h, &t, u):
+            total = self.rate(world)
+            if not wait(draws, total, h, &t, u):
                 break
             if not inside:
                 inside = True
@@ -108,49 +115,23 @@ cdef class Nucleation(JumpOperation):
             if self.ageing is not None:
                 self.ageing.of.follow(world)
             self.counts[0] += 1
-            u[1] *= on + off
-            if u[1] < on:
-                fault = self.create(world, t, draws)
-            else:
-                fault = self.dissolve(world, t, min(<Py_ssize_t> ((u[1] - on) / self.off),
-                                                    self.ends.slots.shape[0] - 1), draws)
+            fault = self.attempt(world, u[1] * total, t, draws)
         if inside:
             failed = self.weights.leave(world)
             fault = failed if fault == 0 else fault
         return fault
 
-    cdef int create(self, World* world, double t, Draws* draws) noexcept nogil:
-        cdef double u[6]
-        cdef double x[3]
-        cdef double out[3]
+    cdef int create(self, World* world, double t, double u, double most, Py_ssize_t cell, const double* x,
+                    const double* out, Draws* draws) noexcept nogil:
         cdef double still[3]
-        cdef double most, before = 0.0, after = 0.0, asked_before = 0.0, asked = 0.0, excess, kinetic, cosine, sine
-        cdef Py_ssize_t filament = 0, cell, at, c, _k
+        cdef double before = 0.0, after = 0.0, asked_before = 0.0, asked = 0.0, excess, kinetic
+        cdef Py_ssize_t filament = self.ends.free_filament(), at, c, _k
         cdef const int32_t* slot
         cdef int fault
-        for c in range(3):
-            draw_two(draws, u + 2 * c)
-        # Two for the direction and one to decide, three for the place.
-        for c in range(3):
-            x[c] = self.low[c] + u[3 + c] * self.span(world, <int> c)
-            still[c] = 0.0
-        cell = self.pool.cell_of(x)
-        most = self.ways(self.pool.amount(cell, self.species))
-        most /= self.ways(self.pool.most(self.species, world.written))
-        if not u[0] < most:
-            return 0
-        cosine = 1.0 - 2.0 * u[1]
-        sincos2pi(u[2], &out[1], &out[0])
-        sine = sqrt(max(0.0, 1.0 - cosine * cosine))
-        out[0] *= sine
-        out[1] *= sine
-        out[2] = cosine
-        for c in range(3):
-            out[c] = x[c] + self.size * self.rise * out[c]
-        filament = self.ends.free_filament()
         if filament < 0:
             world.fault.bead = self.ends.slots[0, 0]
             return NO_ROOM
+        still[0] = still[1] = still[2] = 0.0
         fault = self.weights.whole(world, &before, &asked_before)
         if fault != 0:
             return fault
@@ -163,51 +144,49 @@ cdef class Nucleation(JumpOperation):
             return fault
         world.subunits[slot[0]] = self.size
         world.subunits[slot[1]] = self.ends.caps[slot[0]] = self.ends.caps[slot[1]] = 0
+        self.hold(world, filament, True)
         fault = self.weights.whole(world, &after, &asked)
         if fault != 0:
             return fault
         excess = (asked - asked_before) / self.kT
-        if after - after == 0.0 and (excess <= 0.0 or u[0] < most * exp_(-excess)):
+        if after - after == 0.0 and (excess <= 0.0 or u < most * exp_(-excess)):
             self.ends.draw_velocities(world, filament, self.kT, draws)
             kinetic = self.ends.kinetic(world, filament)
-            self.pool.put(cell, self.species, -self.size)
+            self.book(cell, 1)
             if self.ageing is not None:
                 for _k in range(self.size):
                     self.ageing.of.come(filament, True)
             return self.happened(world, t, 0, world.bead[slot[0]], world.bead[slot[1]], after - before + kinetic,
                                  kinetic, INFINITY if self.driven else 0.0)
+        self.hold(world, filament, False)
         for c in range(2):
             world.subunits[slot[c]] = 0
             self.room.put_to_sleep(world, slot[c])
         self.room.next_id[0] -= 2
         return 0
 
-    cdef int dissolve(self, World* world, double t, Py_ssize_t filament, Draws* draws) noexcept nogil:
+    cdef bint is_seed(self, World* world, Py_ssize_t filament, int32_t cap) noexcept nogil:
         cdef const End* plus = self.ends.end(2 * filament)
         cdef const End* minus = self.ends.end(2 * filament + 1)
+        if minus.node < 0 or minus.before != plus.node or world.subunits[minus.node] != self.size:
+            return False
+        return self.ends.caps[minus.node] == cap and self.ends.caps[plus.node] == 0
+
+    cdef int dissolve(self, World* world, double t, Py_ssize_t filament, Draws* draws) noexcept nogil:
         cdef double u[2]
         cdef double v[6]
         cdef int64_t ids[2]
-        cdef double before = 0.0, after = 0.0, asked_before = 0.0, asked = 0.0, excess, kinetic, off
+        cdef double before = 0.0, after = 0.0, asked_before = 0.0, asked = 0.0, excess, kinetic
         cdef int32_t node[2]
         cdef Py_ssize_t cell, i, c, _k
         cdef int fault
-        node[0], node[1] = minus.node, plus.node
-        if node[0] < 0 or minus.before != node[1] or world.subunits[node[0]] != self.size:
-            return 0
-        if self.ends.caps[node[0]] != 0 or self.ends.caps[node[1]] != 0:
-            return 0
-        for c in range(3):
-            off = world.x[3 * node[0] + c] - self.low[c]
-            if world.box_length != NULL and 0.0 < world.box_length[c] < INFINITY:
-                off -= world.box_length[c] * floor(off / world.box_length[c])
-            if not self.everywhere and not 0.0 <= off < self.lengths[c]:
-                return 0
+        node[0], node[1] = self.ends.end(2 * filament + 1).node, self.ends.end(2 * filament).node
         draw_two(draws, u)
         fault = self.weights.whole(world, &before, &asked_before)
         if fault != 0:
             return fault
         kinetic = -self.ends.kinetic(world, filament)
+        self.hold(world, filament, False)
         for i in range(2):
             ids[i] = self.room.ids[node[i]]
             for c in range(3):
@@ -220,7 +199,7 @@ cdef class Nucleation(JumpOperation):
         excess = (asked - asked_before) / self.kT
         if excess <= 0.0 or u[0] < exp_(-excess):
             cell = self.pool.cell_of(world.x + 3 * <Py_ssize_t> node[0])
-            self.pool.put(cell, self.species, self.size)
+            self.book(cell, -1)
             if self.ageing is not None:
                 for _k in range(self.size):
                     self.ageing.of.go(filament, True)
@@ -235,4 +214,83 @@ cdef class Nucleation(JumpOperation):
         world.subunits[node[0]] = self.size
         self.room.living[0] += 1
         mark_moved(world)
+        self.hold(world, filament, True)
         return 0
+
+
+cdef class Nucleation(Seeds):
+    """Seeds that begin anywhere in a region.
+
+    Parameters
+    ----------
+    name, every, ends, rise, size, pool, species, n, momenta
+        See `Seeds`.
+    low, lengths : (3,) float, nm
+        The region; without lengths, it is the periodic box.
+    """
+    cdef double low[3]
+    cdef double lengths[3]
+    cdef bint everywhere
+
+    def __init__(self, str name, int every, FilamentEnds ends not None, double rise, int size,
+                 PoolCounts pool not None, Py_ssize_t species, low, lengths, Py_ssize_t n, momenta):
+        cdef int c
+        Seeds.__init__(self, name, every, ends, rise, size, pool, species, n, momenta)
+        self.everywhere = lengths is None
+        for c in range(3):
+            self.low[c] = low[c]
+            self.lengths[c] = 0.0 if self.everywhere else lengths[c]
+
+    def set(self, double kT, bint driven, double on, double off):
+        """Rates in nm^(3 size - 3)/s and 1/s."""
+        self.kT = kT
+        self.driven = driven
+        self.on = on
+        self.off = off
+
+    cdef double span(self, const World* world, int c) noexcept nogil:
+        return world.box_length[c] if self.everywhere else self.lengths[c]
+
+    cdef double rate_of_seeds(self, World* world) noexcept nogil:
+        """Of attempts at new ones, 1/s."""
+        cdef double volume = self.span(world, 0) * self.span(world, 1) * self.span(world, 2)
+        return self.on * volume * self.ways(self.pool.most(self.species, world.written))
+
+    cdef double rate(self, World* world) noexcept nogil:
+        return self.rate_of_seeds(world) + self.off * self.ends.slots.shape[0]
+
+    cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil:
+        cdef double on = self.rate_of_seeds(world)
+        cdef double u[6]
+        cdef double place[3]
+        cdef double out[3]
+        cdef double most, off
+        cdef Py_ssize_t cell, filament
+        cdef int32_t node
+        cdef int c
+        if x < on:
+            for c in range(3):
+                draw_two(draws, u + 2 * c)
+            # Two for the direction and one to decide, three for the place.
+            for c in range(3):
+                place[c] = self.low[c] + u[3 + c] * self.span(world, c)
+            cell = self.pool.cell_of(place)
+            most = self.ways(self.pool.amount(cell, self.species))
+            most /= self.ways(self.pool.most(self.species, world.written))
+            if not u[0] < most:
+                return 0
+            on_sphere(u[1], u[2], out)
+            for c in range(3):
+                out[c] = place[c] + self.size * self.rise * out[c]
+            return self.create(world, t, u[0], most, cell, place, out, draws)
+        filament = min(<Py_ssize_t> ((x - on) / self.off), self.ends.slots.shape[0] - 1)
+        if not self.is_seed(world, filament, 0):
+            return 0
+        node = self.ends.end(2 * filament + 1).node
+        for c in range(3):
+            off = world.x[3 * node + c] - self.low[c]
+            if world.box_length != NULL and 0.0 < world.box_length[c] < INFINITY:
+                off -= world.box_length[c] * floor(off / world.box_length[c])
+            if not self.everywhere and not 0.0 <= off < self.lengths[c]:
+                return 0
+        return self.dissolve(world, t, filament, draws)

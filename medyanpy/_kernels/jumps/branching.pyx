@@ -1,0 +1,317 @@
+"""Branches: seeds of filaments that begin at places of others, and are held there by a spring and an angle.
+
+A molecule of a pool and n subunits become a branch at a free place at the rate k C_m C^n, and a branch that is a seed
+dissolves at k_off; both for each point near the place, where points are asked for, and multiplied by
+min(1, exp(-dU/kT)) of the energy that all other forces gain. The vector r from the place to the first node, and the
+direction of the seed, come from the laws of the spring and of the angle,
+
+    r^2 exp(-k (r - l)^2 / 2 kT),   any direction of r
+    sin(theta) exp(-k (1 - cos(theta - theta0)) / kT),   any turn about the mother
+
+so that M branches have the weight (k C_m C^n / k_off)^M, wherever they point. A branch lets go at a rate of its own,
+and is a free filament then: there is no way back. The minus end of a branch is capped.
+
+State: the place of each daughter filament, -1 of others. Terms of the two forces follow from it, and from which nodes
+the daughters have; they are laid out again once beads have been created or removed, arrays written to, or an event has
+happened.
+"""
+import numpy as np
+
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int32_t, int64_t
+
+from medyanpy._kernels.core.box cimport displacement
+from medyanpy._kernels.core.elementary cimport exp_
+from medyanpy._kernels.core.program cimport World, is_there
+from medyanpy._kernels.core.sites cimport LinkedSites, SiteTable, SomeSites
+from medyanpy._kernels.core.vec3 cimport add_scaled, dot
+from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds
+from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, draw_maxwell, draw_two
+from medyanpy._kernels.jumps.nucleation cimport Seeds, aslant, on_sphere
+from medyanpy._kernels.jumps.pools cimport PoolCounts
+
+
+cdef class Branching(Seeds)
+
+
+cdef class Held(LinkedSites):
+    """Places, and the first nodes of branches."""
+    cdef Branching jump
+
+    cdef void follow(self, World* world) noexcept nogil:
+        self.jump.lay_out(world)
+        LinkedSites.follow(self, world)
+
+
+cdef class Turned(SomeSites):
+    """Of each branch, the nodes of the mother's link and of its own first one."""
+    cdef Branching jump
+
+    cdef void follow(self, World* world) noexcept nogil:
+        self.jump.lay_out(world)
+
+
+cdef class Branching(Seeds):
+    """Branches of one handle.
+
+    Parameters
+    ----------
+    name, every, ends, rise, size, pool, species, n, momenta
+        See `Seeds`.
+    molecule : int
+        The species of what holds branches.
+    whole : SiteTable
+        Sites: m places, the first and the second node of the link of each, and all nodes that daughters may have, of
+        one filament after another.
+    places : int
+        m.
+    near : (k,) int32, optional
+        Places of beads that let branches begin and dissolve
+    kind : int
+        while they are of this species, -1 of any,
+    reach : float, nm
+        and as near as this.
+    """
+    cdef Py_ssize_t molecule
+    cdef SiteTable whole
+    cdef Py_ssize_t n_places
+    cdef const int32_t[::1] near
+    cdef int kind
+    cdef double reach
+    cdef double release
+    cdef double length, spread        # nm, of the spring: at rest, and (kT/k)^(1/2)
+    cdef double angle[3]              # k, p, s of `Angles` over kT
+    # Which cap is that of a branch.
+    cdef public int number
+    cdef int32_t[::1] site            # (filaments,) the state
+    cdef Py_ssize_t trying            # the place of the seed that is created or dissolved
+    cdef int32_t[::1] other, end      # see `LinkedSites`
+    cdef int64_t[::1] changes
+    cdef readonly Held held
+    cdef readonly Turned turned
+    # Of what the terms have been laid out.
+    cdef bint laid_out
+    cdef long long world, living, written
+
+    def __init__(self, str name, int every, FilamentEnds ends not None, double rise, int size,
+                 PoolCounts pool not None, Py_ssize_t species, Py_ssize_t molecule, SiteTable whole not None,
+                 Py_ssize_t places, const int32_t[::1] near, int kind, double reach, Py_ssize_t n, momenta):
+        Seeds.__init__(self, name, every, ends, rise, size, pool, species, n, momenta)
+        sites = places * 3 + ends.slots.shape[0] * ends.slots.shape[1]
+        self.molecule = molecule
+        self.whole = whole
+        self.n_places = places
+        self.near = near
+        self.kind = kind
+        self.reach = reach
+        self.number = 1
+        self.site = np.full(ends.slots.shape[0], -1, np.int32)
+        self.other = np.zeros(sites, np.int32)
+        self.end = np.arange(sites, dtype=np.int32)
+        self.changes = np.zeros(1, np.int64)
+        self.held = Held(whole, self.other, self.end, self.changes)
+        self.held.jump = self
+        self.turned = Turned(whole)
+        self.turned.jump = self
+        self.laid_out = False
+
+    def set(self, double kT, bint driven, double on, double off, double release, spring, angle):
+        """Rates in nm^(3 size + 3)/s and 1/s; spring: stiffness, pN/nm, and length, nm; angle: k, p and s of
+        `Angles`, pN nm."""
+        cdef int c
+        self.kT = kT
+        self.driven = driven
+        self.on = on
+        self.off = off
+        self.release = release
+        self.spread = sqrt(kT / spring[0])
+        self.length = spring[1]
+        for c in range(3):
+            self.angle[c] = angle[c] / kT
+
+    def arrays(self):
+        return {**Seeds.arrays(self), "site": np.asarray(self.site)}
+
+    def rows(self):
+        """Branches (k, 2): the place of each, and its first node among all that daughters may have."""
+        branches = np.flatnonzero(np.asarray(self.site) >= 0)
+        there = np.asarray(self.room.alive)[np.asarray(self.ends.slots)[branches]] != 0
+        first = branches * self.ends.slots.shape[1] + np.argmax(there, axis=1)
+        return np.column_stack([np.asarray(self.site)[branches], first])
+
+    def took_over(self):
+        Seeds.took_over(self)
+        self.laid_out = False
+
+    # Terms ----------------------------------------------------------------------------------------------------
+
+    cdef void lay_out(self, World* world) noexcept nogil:
+        """Rows of the terms of both forces, where they are not those of now."""
+        cdef Py_ssize_t f, i, p, node, k = 0
+        cdef int32_t* row
+        if (self.laid_out and self.world == world.number and self.living == self.room.living[0]
+                and self.written == world.written):
+            return
+        self.ends.find(world)
+        for i in range(self.end.shape[0]):
+            self.end[i] = <int32_t> i
+        self.turned.empty()
+        for f in range(self.site.shape[0]):
+            p = self.site[f]
+            if p < 0 or self.ends.end(2 * f + 1).node < 0:
+                continue
+            node = 3 * self.n_places + f * self.ends.slots.shape[1] + self.ends.place(2 * f + 1).at
+            self.other[p] = <int32_t> node
+            self.other[node] = <int32_t> p
+            self.end[p] += 1
+            self.end[node] += 1
+            row = self.turned.site + 4 * k
+            row[0] = <int32_t> (self.n_places + p)
+            row[1] = <int32_t> (2 * self.n_places + p)
+            row[2] = <int32_t> node
+            row[3] = <int32_t> (node + 1)
+            k += 1
+        self.turned.n = 4 * k
+        self.turned.fill()
+        self.changes[0] += 1
+        self.laid_out = True
+        self.world = world.number
+        self.living = self.room.living[0]
+        self.written = world.written
+
+    cdef void hold(self, World* world, Py_ssize_t filament, bint holds) noexcept nogil:
+        self.ends.find(world)
+        self.ends.caps[self.ends.end(2 * filament + 1).node] = self.number if holds else 0
+        if not holds:
+            self.trying = self.site[filament]
+        self.site[filament] = <int32_t> (self.trying if holds else -1)
+        self.laid_out = False
+
+    cdef void book(self, Py_ssize_t cell, int n) noexcept nogil:
+        Seeds.book(self, cell, n)
+        self.pool.put(cell, self.molecule, -n)
+
+    # Events ---------------------------------------------------------------------------------------------------
+
+    cdef double most_ways(self, World* world) noexcept nogil:
+        return (self.pool.most(self.molecule, world.written) / self.pool.volume
+                * self.ways(self.pool.most(self.species, world.written)))
+
+    cdef double points(self) noexcept nogil:
+        """With how many each place is tried."""
+        return 1.0 if self.near is None else <double> self.near.shape[0]
+
+    cdef double rate(self, World* world) noexcept nogil:
+        return (self.points() * (self.on * self.most_ways(world) * self.n_places + self.off * self.site.shape[0])
+                + self.release * self.site.shape[0])
+
+    cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil:
+        cdef double points = self.points(), each = self.on * self.most_ways(world)
+        cdef double on = each * self.n_places * points
+        cdef double off = self.off * self.site.shape[0] * points
+        cdef Py_ssize_t which
+        cdef Py_ssize_t m = <Py_ssize_t> points
+        if x < on:
+            which = min(<Py_ssize_t> (x / each), self.n_places * m - 1)
+            return self.branch(world, t, which // m, which % m, draws)
+        if x < on + off:
+            which = min(<Py_ssize_t> ((x - on) / self.off), self.site.shape[0] * m - 1)
+            m, which = which % m, which // m
+            if self.site[which] < 0 or not self.is_near(world, self.site[which], m):
+                return 0
+            if not self.is_seed(world, which, self.number):
+                return 0
+            return self.dissolve(world, t, which, draws)
+        which = min(<Py_ssize_t> ((x - on - off) / self.release), self.site.shape[0] - 1)
+        return 0 if self.site[which] < 0 else self.let_go(world, t, which)
+
+    cdef bint is_near(self, World* world, Py_ssize_t place, Py_ssize_t point) noexcept nogil:
+        cdef double x[3]
+        cdef double d[3]
+        cdef Py_ssize_t bead
+        if self.near is None:
+            return True
+        bead = self.near[point]
+        if not is_there(world, bead) or (self.kind >= 0 and world.species[bead] != self.kind):
+            return False
+        self.whole.place(world, place, x)
+        displacement(&world.box, x, world.x + 3 * bead, d)
+        return dot(d, d) <= self.reach * self.reach
+
+    cdef int branch(self, World* world, double t, Py_ssize_t place, Py_ssize_t point, Draws* draws) noexcept nogil:
+        cdef double x[3]
+        cdef double out[3]
+        cdef double along[3]
+        cdef double a[3]
+        cdef double b[3]
+        cdef double u[2]
+        cdef double most
+        cdef Py_ssize_t cell
+        cdef int c
+        self.lay_out(world)
+        if self.end[place] > place or not self.is_near(world, place, point):
+            return 0
+        self.whole.place(world, self.n_places + place, a)
+        self.whole.place(world, 2 * self.n_places + place, b)
+        displacement(&world.box, a, b, along)
+        most = 1.0 / sqrt(dot(along, along))
+        for c in range(3):
+            along[c] *= most
+        self.draw_first_node(world, place, x, draws)
+        self.draw_direction(along, out, draws)
+        for c in range(3):
+            out[c] = x[c] + self.size * self.rise * out[c]
+        cell = self.pool.cell_of(x)
+        most = (self.pool.amount(cell, self.molecule) / self.pool.volume
+                * self.ways(self.pool.amount(cell, self.species)) / self.most_ways(world))
+        draw_two(draws, u)
+        if not u[0] < most:
+            return 0
+        self.trying = place
+        return self.create(world, t, u[0], most, cell, x, out, draws)
+
+    cdef void draw_first_node(self, World* world, Py_ssize_t place, double* x, Draws* draws) noexcept nogil:
+        """Where a branch begins, from the law of the spring: with y = r - l, under 2 (l^2 + y^2) exp(-y^2/2 s^2)."""
+        cdef double v[3]
+        cdef double u[2]
+        cdef double r[3]
+        cdef double y = 0.0, rest = self.length, s = self.spread
+        while draws.next <= MOST_DRAWS:
+            draw_maxwell(draws, s * s, v)
+            draw_two(draws, u)
+            y = v[0]
+            if not u[0] * (rest * rest + s * s) < rest * rest:
+                y = sqrt(dot(v, v)) * (1.0 if v[0] > 0.0 else -1.0)
+            if rest + y > 0.0 and u[1] * 2.0 * (rest * rest + y * y) < (rest + y) * (rest + y):
+                break
+        draw_two(draws, u)
+        on_sphere(u[0], u[1], r)
+        self.whole.place(world, place, x)
+        add_scaled(rest + y, r, x)
+
+    cdef void draw_direction(self, const double* along, double* out, Draws* draws) noexcept nogil:
+        """That of a branch, from the law of the angle to the unit vector along its mother."""
+        cdef double u[4]
+        cdef double cosine = 0.0, sine
+        draw_two(draws, u)
+        while draws.next <= MOST_DRAWS:
+            draw_two(draws, u + 2)
+            cosine = 1.0 - 2.0 * u[2]
+            sine = sqrt(max(0.0, 1.0 - cosine * cosine))
+            if u[3] < exp_(self.angle[1] * cosine + self.angle[2] * sine - self.angle[0]):
+                break
+        aslant(along, cosine, u[0], out)
+
+    cdef int let_go(self, World* world, double t, Py_ssize_t filament) noexcept nogil:
+        cdef double before = 0.0, after = 0.0, asked = 0.0
+        cdef const double* x = world.x + 3 * <Py_ssize_t> self.ends.end(2 * filament + 1).node
+        cdef int fault = self.weights.whole(world, &before, &asked)
+        if fault != 0:
+            return fault
+        self.hold(world, filament, False)
+        fault = self.weights.whole(world, &after, &asked)
+        if fault != 0:
+            return fault
+        self.pool.put(self.pool.cell_of(x), self.molecule, 1)
+        return self.happened(world, t, 2, world.bead[self.ends.end(2 * filament + 1).node], -1, after - before, 0.0,
+                             INFINITY)
