@@ -10,7 +10,7 @@ from medyanpy._tools.validation import array, whole_number
 from medyanpy.beads import GrowingFilaments
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import Given, argument, declared, number
-from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, expect_metric
+from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, expect_metric, follow_places
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.polymerization import Polymerization
 from medyanpy.pools import MoleculePool, Species, pool_species
@@ -137,6 +137,7 @@ class Nucleation(TurnoverJump):
         return operation
 
     def meet(self, operation: Any, others: Any) -> None:
+        follow_places(self, self._filaments, operation, others, self._n)
         for jump, own in others:
             if jump.handles == (self._filaments,) and isinstance(jump, Ageing):
                 operation.ageing = own

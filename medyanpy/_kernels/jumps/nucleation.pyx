@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport exp_, sincos2pi
-from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_moved
+from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown, mark_moved
 from medyanpy._kernels.jumps.ageing cimport Ageing
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
@@ -42,7 +42,7 @@ cdef class Nucleation(JumpOperation):
     n, momenta
         See `WorkSpace`.
     """
-    cdef FilamentEnds ends
+    cdef readonly FilamentEnds ends
     cdef Room room
     cdef double rise
     cdef int32_t size
@@ -162,6 +162,9 @@ cdef class Nucleation(JumpOperation):
         if fault != 0:
             return fault
         world.subunits[slot[0]] = self.size
+        world.material[slot[0]] = 0
+        world.material[slot[1]] = self.size
+        mark_grown(world, slot[0])
         world.subunits[slot[1]] = self.ends.caps[slot[0]] = self.ends.caps[slot[1]] = 0
         fault = self.weights.whole(world, &after, &asked)
         if fault != 0:
@@ -177,8 +180,9 @@ cdef class Nucleation(JumpOperation):
             return self.happened(world, t, 0, world.bead[slot[0]], world.bead[slot[1]], after - before + kinetic,
                                  kinetic, INFINITY if self.driven else 0.0)
         for c in range(2):
-            world.subunits[slot[c]] = 0
+            world.subunits[slot[c]] = world.material[slot[c]] = 0
             self.room.put_to_sleep(world, slot[c])
+        mark_grown(world, slot[0])
         self.room.next_id[0] -= 2
         return 0
 
@@ -197,6 +201,8 @@ cdef class Nucleation(JumpOperation):
             return 0
         if self.ends.caps[node[0]] != 0 or self.ends.caps[node[1]] != 0:
             return 0
+        if self.ends.is_held(filament, world.material[node[0]], world.material[node[1]]):
+            return 0
         for c in range(3):
             off = world.x[3 * node[0] + c] - self.low[c]
             if world.box_length != NULL and 0.0 < world.box_length[c] < INFINITY:
@@ -214,11 +220,13 @@ cdef class Nucleation(JumpOperation):
                 v[3 * i + c] = world.v[3 * node[i] + c]
             world.subunits[node[i]] = 0
             self.room.put_to_sleep(world, node[i])
+        mark_grown(world, node[0])
         fault = self.weights.whole(world, &after, &asked)
         if fault != 0:
             return fault
         excess = (asked - asked_before) / self.kT
         if excess <= 0.0 or u[0] < exp_(-excess):
+            world.material[node[0]] = world.material[node[1]] = 0
             cell = self.pool.cell_of(world.x + 3 * <Py_ssize_t> node[0])
             self.pool.put(cell, self.species, self.size)
             if self.ageing is not None:
@@ -233,6 +241,7 @@ cdef class Nucleation(JumpOperation):
                 world.v[3 * node[i] + c] = v[3 * i + c]
             self.room.settle(world, node[i])
         world.subunits[node[0]] = self.size
+        mark_grown(world, node[0])
         self.room.living[0] += 1
         mark_moved(world)
         return 0
