@@ -189,7 +189,7 @@ def ramp_of_the_box(system):
 
 def ramp_of_numbers(system):
     course = {
-        "edges": {"stiffness": (4.0, 3.0)}, "metric": {"kT": (1.0, 1.2)},
+        "edges": {"stiffness": (4.0, 3.0)}, "metric": {"kT": (1.0, 1.2)}, "metric of rails": {"kT": (1.0, 1.2)},
         "springs": {"stiffness": (20.0, 10.0)}, "integrator": {"kT": (1.0, 1.2)},
     }  # fmt: skip
     jumps = {"links": {"off_rate": (20.0, 60.0)}, "flips": {"rate": (30.0, 60.0)}, "area": {"tension": (0.2, -0.2)}}
