@@ -33,7 +33,7 @@ from medyanpy.beads.oriented import OrientedBeads
 from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
-from medyanpy.core.columns import BEADS, CAPS, SPECIES, SUBUNITS, Column
+from medyanpy.core.columns import BEADS, CAPS, MATERIAL, SPECIES, SUBUNITS, Column
 from medyanpy.core.handles import MAX_BEADS, MAX_IDS, Handle, adder_of, found_ids, handles_in
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 
@@ -45,6 +45,8 @@ __all__ = [
 
 
 _Handle = TypeVar("_Handle", bound=Handle)
+# Columns of all beads that some kinds have.
+_OF_SOME = (SPECIES, SUBUNITS, CAPS, MATERIAL)
 
 
 class Topology(Displayed, Guarded):
@@ -362,7 +364,7 @@ class Topology(Displayed, Guarded):
     def _declare(self, handle: Handle, n: int) -> None:
         """Take the columns of a handle, and give it n rows in them."""
         for column in handle.kind.columns:
-            if column.of == BEADS and column.name not in self._columns and column not in (SPECIES, SUBUNITS, CAPS):
+            if column.of == BEADS and column.name not in self._columns and column not in _OF_SOME:
                 raise TopologyError(f"{type(handle).__name__}: column {column.name!r} cannot be of all beads")
             if column.of not in (BEADS, handle.kind.rows_of):
                 raise TopologyError(

@@ -137,6 +137,23 @@ def motors(system):
     system.add_jump(mp.jumps.Motors(force, lattice, pool=grid["M"], **numbers, **options))
 
 
+def rails(system):
+    own = system.topology["rails"]
+    pool = system.add_pool(mp.Pool(4.0, {"G": 60, "X": 10, "M": 8}, name="rails and heads"))
+    springs = {"stiffness": 20.0, "length": 0.6}
+    force = system.add_force(mp.forces.Links([], [], name="between rails", **springs))
+    numbers = {"dissociation_constants": (0.2, 0.4), "off_rates": (30.0, 20.0), "name": "on rails"}
+    system.add_jump(mp.jumps.CrosslinkerBinding(force, own.lattice(0.2), pool=pool["X"], **numbers))
+    force = system.add_force(mp.forces.Links([], [], name="arms on rails", **springs))
+    numbers = {"step": 0.2, "unloaded_velocity": 8.0, "stall_force": 5.0, "off_rate": 15.0, "leaves_end": True}
+    lattice = own.lattice(0.2, at_end="unbind")
+    system.add_jump(mp.jumps.Motors(
+        force, lattice, pool=pool["M"], dissociation_constants=0.1, name="motors on rails", **numbers))  # fmt: skip
+    rates = {"on_rate": 4.0, "off_rate": 60.0, "end": "both", "subunits": (2, 5)}
+    system.add_jump(mp.jumps.Polymerization(own, pool["G"], name="rails grow", **rates))
+    system.add_jump(mp.jumps.Severing(own, 0.5, name="cuts of rails"))
+
+
 def written(system):
     proteins = system.topology["written"]
     system.add_force(mp.forces.SoftSphere(proteins.of("B"), system.topology["beads"], 5.0, 0.8, name="of B"))
@@ -185,7 +202,7 @@ def ramp_of_the_box(system):
 
 def ramp_of_numbers(system):
     course = {
-        "edges": {"stiffness": (4.0, 3.0)}, "metric": {"kT": (1.0, 1.2)},
+        "edges": {"stiffness": (4.0, 3.0)}, "metric": {"kT": (1.0, 1.2)}, "metric of rails": {"kT": (1.0, 1.2)},
         "springs": {"stiffness": (20.0, 10.0)}, "integrator": {"kT": (1.0, 1.2)},
         "metric of branches": {"kT": (1.0, 1.2)}, "springs of branches": {"stiffness": (20.0, 15.0)},
     }  # fmt: skip
@@ -197,14 +214,14 @@ def ramp_of_numbers(system):
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
          "reactions": reactions, "in space": in_space, "landing": landing, "growth": growth,
-         "turnover": turnover, "branches": branches, "crosslinkers": crosslinkers, "motors": motors,
-         "written": written, "edits": edits,
-         "set_box": set_box, "ramp of the box": ramp_of_the_box, "ramp of numbers": ramp_of_numbers}  # fmt: skip
+         "turnover": turnover, "branches": branches, "crosslinkers": crosslinkers, "motors": motors, "rails": rails,
+         "written": written, "edits": edits, "set_box": set_box, "ramp of the box": ramp_of_the_box,
+         "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
 JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth", "turnover",
-         "branches", "crosslinkers", "motors", "written")  # fmt: skip
+         "branches", "crosslinkers", "motors", "rails", "written")  # fmt: skip
 # Filaments whose nodes have come and gone cannot be edited.
-COMING = {"turnover", "branches"}
+COMING = {"turnover", "branches", "rails"}
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2) if not ("edits" in pair and COMING & set(pair))}
 #: All that there is, at once.
 PAIRS["all together"] = tuple(part for part in PARTS if part not in COMING)
@@ -250,6 +267,9 @@ def built(*parts, n=30):
     if "branches" in parts:
         room = {"rise": 0.2, "capacity_links": 8, "capacity_filaments": 60}
         topology.add_filaments([], 1.0, 1.0, name="daughters", **room)
+    if "rails" in parts:
+        nodes = [[[x, 0.6 * i, 2.8] for x in (-1.6, -0.8, 0.0, 0.8)] for i in range(3)]
+        topology.add_filaments(nodes, 1.0, 1.0, rise=0.2, capacity_links=12, capacity_filaments=30, name="rails")
     system = mp.System(topology, box=(*mesh.box[:2], None))
     if {"crosslinkers", "motors", "branches"} & set(parts):
         tracks = topology["tracks"]
@@ -262,6 +282,9 @@ def built(*parts, n=30):
         daughters = topology["daughters"]
         system.add_force(mp.forces.FixmanPotential(daughters, kT=KT, name="metric of branches"))
         system.add_force(mp.forces.SoftSphere(daughters, [sheet, beads], 10.0, 0.5, name="branches apart"))
+    if "rails" in parts:
+        system.add_force(mp.forces.FixmanPotential(topology["rails"], kT=KT, name="metric of rails"))
+        system.add_force(mp.forces.FilamentBending(topology["rails"], 3.0, name="bending of rails"))
     if "growth" in parts:
         system.add_force(mp.forces.FilamentBending(topology["chains"], 3.0, name="bending"))
         system.add_force(mp.forces.SoftSphere(topology["chains"], [sheet, beads], 10.0, 0.5, name="contacts"))
@@ -290,7 +313,7 @@ def together(*parts, word="JBAGOGABJ", seed=3, threads=1, n=30):
     integrator = mp.SplittingIntegrator(word, TIMESTEP, kT=KT, seed=seed)
     simulation = mp.Simulation(system, integrator, threads=threads)
     simulation.context.set_velocities_to_temperature(kT=KT, seed=seed)
-    if {"growth", "turnover", "branches"} & set(parts):
+    if {"growth", *COMING} & set(parts):
         # Velocities that constraints leave as they are, to the bit, when a state is set.
         simulation.context.set_state(simulation.context.get_state(positions=True, velocities=True))
     return simulation, changes

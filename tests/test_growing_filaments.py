@@ -193,9 +193,13 @@ def test_presets_have_nodes_that_are_alike():
     arguments = mp.presets.actin().arguments(nodes, growing=True, relaxation_time=1e-8)
     actin = mp.Topology().add_filaments(**arguments, rise=2.7)
     assert np.ptp(actin.mass) == np.ptp(actin.friction) == 0.0
-    # All together have the friction of the links, and of half a link more at each end.
-    one = mp.presets.actin().friction_per_length(0.5 * 46 * 2.7)[1] * 46 / 5 * 2.7
-    assert actin.friction[0] == pytest.approx(one)
+    # All together have the friction of the links, and of half a link more at each end, averaged over directions.
+    along, across = mp.presets.actin().friction_per_length(0.5 * 46 * 2.7)
+    assert actin.friction[0] == pytest.approx(3.0 / (1.0 / along + 2.0 / across) * 46 / 5 * 2.7)
+    assert actin.friction_along is None
+    assert actin.mass[0] == pytest.approx(1e-8 * actin.friction[0])
+    room = mp.Topology().add_filaments(**arguments, rise=2.7, capacity_links=8)
+    assert room.capacity_links == 8
     refuses(ParameterError, "growing = True", mp.presets.actin().arguments, nodes, growing=True, closed=True)
     refuses(ParameterError, "growing=True", mp.Topology().add_filaments, rise=2.7,
             **mp.presets.actin().arguments(nodes, relaxation_time=1e-8))  # fmt: skip

@@ -102,7 +102,7 @@ def growing():
     (lambda: scene()[1], np.nan, mp.ParameterError, "spacing = nan"),
     (lambda: scene()[1], 18.0, mp.ParameterError, "spacing = 18 nm but must be <= the length .* filament 0 has 17 nm"),
     (ring, 2.0, mp.TopologyError, "rings have no ends to count places from: filaments.sites_along"),
-    (growing, 2.7, mp.TopologyError, "may grow, and places do not follow that yet: leave out rise="),
+    (growing, 4.0, mp.ParameterError, "spacing = 4 nm but must be a multiple of the rise of these filaments, 2.7 nm"),
 ])  # fmt: skip
 def test_refused(handle, spacing, error, text):
     refuses(error, text, handle().lattice, spacing)

@@ -12,7 +12,7 @@ from medyanpy._tools.validation import array, number, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.filament_constraints import parallel_directors
 from medyanpy.beads.filaments import Directors, Filaments, GrowingFilaments
-from medyanpy.core.columns import CAPS, SUBUNITS
+from medyanpy.core.columns import CAPS, MATERIAL, SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class FilamentSpec:
                 f"{_LENGTH_TOLERANCE:g}"
             )
         handle._complete(_rise=rise, link_lengths=subunits * rise)
-        handle.kind._complete(columns=(*handle.kind.columns, SUBUNITS, CAPS))
+        handle.kind._complete(columns=(*handle.kind.columns, SUBUNITS, CAPS, MATERIAL))
 
     def _give_slots(self, handle: Filaments) -> None:
         """Let nodes of a handle come and go: each filament has room for so many links."""

@@ -12,7 +12,7 @@ from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, f
 from medyanpy.beads.free import Beads, BeadsKind
 from medyanpy.beads.joint import solved
 from medyanpy.beads.lattice import Lattice, lattice_of
-from medyanpy.core.columns import CAPS, SUBUNITS, Column
+from medyanpy.core.columns import CAPS, MATERIAL, SUBUNITS, Column
 from medyanpy.core.flows import Flow
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block
@@ -53,12 +53,15 @@ class FilamentsKind(ChainsKind, BeadsKind):
         return super().obstacle_to_constraints
 
     def start_of(self, column: Column) -> np.ndarray:
-        if column not in (SUBUNITS, CAPS):
+        if column not in (SUBUNITS, CAPS, MATERIAL):
             return super().start_of(column)
         out = np.zeros(len(self.handle), np.int32)
-        if column is CAPS:
-            return out
-        out[self.handle.links[:, 0]] = self.subunits
+        if column is SUBUNITS:
+            out[self.handle.links[:, 0]] = self.subunits
+        elif column is MATERIAL:
+            out[self.handle.links[:, 1]] = self.subunits
+            out = np.cumsum(out, dtype=np.int32)
+            out -= np.repeat(out[self.handle.starts[:-1]], np.diff(self.handle.starts))
         return out
 
     @property
@@ -116,6 +119,16 @@ class FilamentsKind(ChainsKind, BeadsKind):
         return self.all_rows.reshape(-1, self.handle._capacity_links + 1)
 
     @property
+    def node_rows(self) -> np.ndarray:
+        """Rows (f, n) that the nodes of each filament may have, as `slots`, or that they have, -1 beyond."""
+        slots = self.slots
+        if slots is None:
+            n = np.diff(self.handle.starts)
+            slots = np.full((len(n), n.max(initial=1)), -1)
+            slots[np.arange(slots.shape[1]) < n[:, None]] = self.handle.beads
+        return slots
+
+    @property
     def n_room(self) -> int:
         """Most filaments that there may be."""
         slots = self.slots
@@ -142,12 +155,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
     def expect_rows(self, what: str, rows: np.ndarray, given: dict[Column, np.ndarray]) -> None:
         if SUBUNITS not in given or not len(rows):
             return
-        slots = self.slots
-        if slots is None:
-            # A row for each filament, -1 beyond.
-            n = np.diff(self.handle.starts)
-            slots = np.full((len(n), n.max(initial=1)), -1)
-            slots[np.arange(slots.shape[1]) < n[:, None]] = self.handle.beads
+        slots = self.node_rows
         at = np.searchsorted(rows, slots)
         there = np.isin(slots, rows)
         at = np.where(there, at, 0)
@@ -510,14 +518,27 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         link = np.clip(np.searchsorted(end, along, side="right") - 1, first, last - 1)
         return self._on_links(link, np.clip((along - end[link]) / self.link_lengths[link], 0.0, 1.0))
 
-    def lattice(self, spacing: float) -> Lattice:
+    def lattice(
+        self, spacing: float, *, at_end: Literal["block", "unbind"] = "block", most_subunits: int | None = None
+    ) -> Lattice:
         """Return places at equal distances along all filaments, from their first nodes on.
+
+        On filaments that grow there are places for all that there is room for. A filament has those on its way from end
+        to end, ends included, and they keep their numbers and what is held there as it grows, shrinks, gets and loses
+        nodes, or is cut.
 
         Parameters
         ----------
         spacing : float, nm, > 0
             From each place to the next, along links at rest: 2.7 for the subunits of actin, 8 for those of a
-            protofilament of a microtubule.
+            protofilament of a microtubule. On filaments that grow, a multiple of the rise.
+        at_end : str
+            Of filaments that grow: ``"block"``, an end does not leave a place that is held, in balance; or
+            ``"unbind"``, it leaves it as it does any other place, and what is held there is let go. The latter has no
+            way back, so that growth is driven. A filament dissolves only where nothing is held on it.
+        most_subunits : int, optional
+            Of filaments that grow: of a filament, for which there shall be places. As many as it may come to have by
+            `jumps.Polymerization` with its usual `subunits`, unless told.
 
         Returns
         -------
@@ -527,11 +548,12 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         Raises
         ------
         ParameterError
-            A spacing that is not > 0, or longer than a filament.
+            A spacing that is not > 0, or longer than a filament, or not a multiple of the rise. A `most_subunits` below
+            what a filament has.
         TopologyError
-            Rings, or filaments that grow.
+            Rings.
         """
-        return lattice_of(self, spacing)
+        return lattice_of(self, spacing, at_end, most_subunits)
 
     def _together(self, what: str, **given: Any) -> list[np.ndarray]:
         """Return one-dimensional arrays of equal length, the first of which numbers filaments that exist."""

@@ -12,7 +12,7 @@ import numpy as np
 from medyanpy._tools.validation import plain_name
 from medyanpy.errors import ParameterError, shown
 
-__all__ = ["BEADS", "CAPS", "POSITIONS", "SPECIES", "SUBUNITS", "VELOCITIES", "Column"]
+__all__ = ["BEADS", "CAPS", "MATERIAL", "POSITIONS", "SPECIES", "SUBUNITS", "VELOCITIES", "Column"]
 
 #: The rows that all beads have.
 BEADS = "beads"
@@ -124,6 +124,8 @@ SUBUNITS = Column("subunits", BEADS, dtype=np.int32, elsewhere=-1)
 # Which ends of such filaments are capped: 0 of nodes that are not, else the number of the jump that has capped it, from
 # 1 on.
 CAPS = Column("caps", BEADS, dtype=np.int32, elsewhere=-1)
+# How many subunits the nodes of such filaments are from where these began: places of lattices are counted so.
+MATERIAL = Column("material", BEADS, dtype=np.int32)
 # Those of oriented beads and in-triangle points, for which a Context and its states have names of their own.
 ORIENTATIONS = Column("orientations", "oriented", (4,), array="orientation", entry="orientation")
 ANGULAR_MOMENTA = Column(

@@ -11,6 +11,7 @@ from medyanpy._tools.images import images_between
 from medyanpy._tools.quaternions import turned
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, several
+from medyanpy.core import growing_sites
 from medyanpy.core.handles import Handle, bead_numbers, handles_in
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 
@@ -46,6 +47,10 @@ class Sites:
         Where a site is away from its first bead, in the frame of that oriented bead; None where no site is.
     handles : tuple of Handle
         The handles that the sites were made from, if any.
+    growth : (n, 6) int or None
+        Of places of lattices on filaments that grow: number in `handles`, subunits from place to place, filament,
+        number of the place modulo the next, that, and 1 where ends unbind; -1 in rows of other sites. None where no
+        sites are.
 
     Examples
     --------
@@ -60,13 +65,14 @@ class Sites:
     Sites(2: 1 bead, 1 weighted)
     """
 
-    __slots__ = ("_anchors", "_arms", "_beads", "_handles", "_made", "_start", "_weights")
+    __slots__ = ("_anchors", "_arms", "_beads", "_growth", "_handles", "_made", "_start", "_weights")
 
     _start: np.ndarray
     _beads: np.ndarray
     _weights: np.ndarray
     _anchors: np.ndarray
     _arms: np.ndarray | None
+    _growth: np.ndarray | None
     _handles: tuple[Handle, ...]
     #: (a,) of anchors, which call of `Sites.anchors` made each; -1 where that is not known.
     _made: np.ndarray
@@ -78,6 +84,7 @@ class Sites:
     def _of(
         cls, start: np.ndarray, beads: np.ndarray, weights: np.ndarray, anchors: np.ndarray,
         handles: Sequence[Handle] = (), arms: np.ndarray | None = None, made: np.ndarray | None = None,
+        growth: np.ndarray | None = None,
     ) -> "Sites":  # fmt: skip
         """Make sites from arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where
         none."""
@@ -90,6 +97,7 @@ class Sites:
         self._start, self._beads = (np.ascontiguousarray(a, dtype=np.int64) for a in (start, beads))
         self._weights, self._anchors = (np.ascontiguousarray(a, dtype=np.float64) for a in (weights, anchors))
         self._arms = arms if arms is None or arms.any() else None
+        self._growth = growth if growth is None or (growth[:, growing_sites.HANDLE] >= 0).any() else None
         self._made = np.full(len(self._anchors), -1) if made is None else made
         for a in (self._start, self._beads, self._weights, self._anchors):
             a.flags.writeable = False
@@ -179,7 +187,7 @@ class Sites:
     @classmethod
     def from_arrays(
         cls, start: Numbers, bead_numbers: Numbers, weights: Numbers, anchor_positions: Numbers,
-        arms: Numbers | None = None, handles: Sequence[Handle] = (),
+        arms: Numbers | None = None, handles: Sequence[Handle] = (), growth: Numbers | None = None,
     ) -> "Sites":  # fmt: skip
         """Make sites from the arrays that describe them, as documents keep them.
 
@@ -193,6 +201,7 @@ class Sites:
             In the frame of each site's first bead, which is an oriented one where the arm is not zero.
         handles : list of Handle
             Where the beads are from.
+        growth : (n, 6) int, optional
 
         Raises
         ------
@@ -225,7 +234,12 @@ class Sites:
             bare = arms.any(axis=1) & (np.diff(first) == 0)
             if bare.any():
                 raise TopologyError(f"{what}: site {int(np.argmax(bare))} has an arm but no bead")
-        return cls._of(first.copy(), number, w, x, handles, arms)
+        rings = None
+        if growth is not None:
+            shape = len(first) - 1, growing_sites.COLUMNS
+            rings = array(f"{what}: growth", growth, shape, dtype=np.int64, error=TopologyError).copy()
+            growing_sites.checked(what, rings, handles)
+        return cls._of(first.copy(), number, w, x, handles, arms, growth=rings)
 
     @classmethod
     def concatenate(cls, parts: Sequence["Sites"]) -> "Sites":
@@ -245,13 +259,24 @@ class Sites:
         arms = None
         if any(p._arms is not None for p in parts):
             arms = np.concatenate([np.zeros((len(p), 3)) if p._arms is None else p._arms for p in parts])
+        handles = list(dict.fromkeys(handle for p in parts for handle in p._handles))
+        growth = None
+        if any(p._growth is not None for p in parts):
+            growth = np.concatenate([p._growth_among(handles) for p in parts])
         return cls._of(
             _starts(counts), np.concatenate([np.zeros(0, np.int64), *(p._beads for p in parts)]),
             np.concatenate([np.zeros(0), *(p._weights for p in parts)]),
             np.concatenate([np.zeros((0, 3)), *(p._anchors for p in parts)]),
-            [handle for p in parts for handle in p._handles], arms,
-            np.concatenate([np.zeros(0, np.int64), *(p._made for p in parts)]),
+            handles, arms, np.concatenate([np.zeros(0, np.int64), *(p._made for p in parts)]), growth,
         )  # fmt: skip
+
+    def _growth_among(self, handles: list[Handle]) -> np.ndarray:
+        """Return `growth` with numbers of these handles."""
+        if self._growth is None:
+            return np.full((len(self), growing_sites.COLUMNS), -1)
+        out, own = self._growth.copy(), np.array([*map(handles.index, self._handles), -1])
+        out[:, growing_sites.HANDLE] = own[out[:, growing_sites.HANDLE]]
+        return out
 
     def __add__(self, other: "Sites") -> "Sites":
         return Sites.concatenate([self, other]) if isinstance(other, Sites) else NotImplemented
@@ -283,9 +308,14 @@ class Sites:
         return self._handles
 
     @property
+    def growth(self) -> np.ndarray | None:
+        return self._growth
+
+    @property
     def arrays(self) -> dict[str, np.ndarray]:
         """Arrays of which `from_arrays` makes these sites again, but for handles."""
-        found = {name: getattr(self, name) for name in ("start", "bead_numbers", "weights", "anchor_positions", "arms")}
+        names = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "growth")
+        found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
     def __len__(self) -> int:
@@ -304,6 +334,7 @@ class Sites:
         return Sites._of(
             start, self._beads[row], self._weights[row], self._anchors[anchor], self._handles,
             None if self._arms is None else self._arms[chosen], self._made[anchor],
+            None if self._growth is None else self._growth[chosen],
         )  # fmt: skip
 
     def __iter__(self) -> Iterator["Sites"]:
@@ -323,7 +354,8 @@ class Sites:
         return f"Sites({len(self)}{': ' if parts else ''}{', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sites._of, (self._start, self._beads, self._weights, self._anchors, self._handles, self._arms)
+        arrays = self._start, self._beads, self._weights, self._anchors, self._handles, self._arms
+        return Sites._of, (*arrays, self._made, self._growth)
 
     def positions(self, state: "State") -> np.ndarray:
         """Return the positions of the sites in a state.
@@ -336,7 +368,8 @@ class Sites:
         Returns
         -------
         (n, 3) float array
-            nm; in a periodic box next to the first bead of each site, as forces have it.
+            nm; in a periodic box next to the first bead of each site, as forces have it. nan where a filament that
+            grows does not have the place now.
 
         Raises
         ------
@@ -355,6 +388,8 @@ class Sites:
         """Return `positions` for anything with positions, orientations and a box; `row` is that of each bead in the
         orientations."""
         x, counts = state.positions, np.diff(self._start)
+        if self._growth is not None:
+            return self._as_in(state).places(state, row)
         if len(self._beads) and self._beads.max() >= len(x):
             raise TopologyError(f"Sites: bead {self._beads.max()} does not exist; the state has 0 to {len(x) - 1}")
         out, at = np.zeros((len(self), 3)), x[self._beads]
@@ -371,6 +406,17 @@ class Sites:
                 raise TopologyError(f"Sites: site {i} has an arm, and was not made from the handle of its body")
             out[with_arm] += turned(state.orientations[rows], self._arms[with_arm])
         return out
+
+    def _as_in(self, state: Any) -> "Sites":
+        """Return sites that are where these are in a state, at nan where a filament does not have them."""
+        assert self._growth is not None
+        grows = self._growth[:, growing_sites.HANDLE] >= 0
+        pairs, share, _ = growing_sites.now(self._growth, self._handles, state)
+        beads, weights = self._beads.copy(), self._weights.copy()
+        for k, own in enumerate((1.0 - share, share)):
+            at = self._start[:-1][grows] + k
+            beads[at], weights[at] = pairs[grows, k], own[grows]
+        return Sites._of(self._start, beads, weights, self._anchors, self._handles, self._arms, self._made)
 
     # Methods for forces -------------------------------------------------------------------------------------
 
@@ -401,11 +447,20 @@ class Sites:
         """Tell which sites name a bead of some, (n,); these beads are given as (rows,) bool."""
         out = np.zeros(len(self), bool)
         np.logical_or.at(out, np.repeat(np.arange(len(self)), np.diff(self._start)), gone[self._beads])
+        if self._growth is not None:
+            # They follow filaments, whichever beads these have.
+            out &= self._growth[:, growing_sites.HANDLE] < 0
         return out
 
-    def check(self, what: str, topology: "Topology") -> None:
+    def check(self, what: str, topology: "Topology", *, grows: bool = False) -> None:
         """Refuse sites of another topology, beads that do not exist in this one, and arms on beads that have no
-        orientation."""
+        orientation; and places on filaments that grow, unless what asks follows these."""
+        if self._growth is not None and not grows:
+            i = int(np.argmax(self._growth[:, growing_sites.HANDLE] >= 0))
+            raise TopologyError(
+                f"{what}[{i}] is a place of a lattice on filaments that grow, which LinkBinding, CrosslinkerBinding "
+                "and Motors follow: give one of these, or beads"
+            )
         for handle in self._handles:
             if handle.topology is not topology:
                 raise TopologyError(f"{what}: {handle!r} belongs to another topology")
@@ -416,8 +471,11 @@ class Sites:
                 f"{what}[{np.searchsorted(self._start, k, side='right') - 1}] names bead {self._beads[k]}, "
                 f"but the topology has beads 0 to {topology.n_beads - 1}"
             )
-        topology.expect_awake(what, self._beads)
-        topology.expect_places(what, self._beads)
+        beads = self._beads
+        if self._growth is not None:
+            beads = beads[np.repeat(self._growth[:, growing_sites.HANDLE] < 0, np.diff(self._start))]
+        topology.expect_awake(what, beads)
+        topology.expect_places(what, beads)
         if self._arms is not None:
             with_arm = np.flatnonzero(self._arms.any(axis=1))
             body = self._beads[self._start[:-1][with_arm]]
@@ -444,7 +502,8 @@ class Sites:
             with_arm = self._arms.any(axis=1)
             oriented, arms = np.full(len(self), -1, np.int32), np.ascontiguousarray(self._arms)
             oriented[with_arm] = place[self._start[:-1][with_arm]] - layout.first_oriented
-        return SiteTable(self._start.astype(np.int32), place, weights, self._anchors, oriented, arms)
+        places = [] if self._growth is None else growing_sites.bound(self._growth, self._handles, layout)
+        return SiteTable(self._start.astype(np.int32), place, weights, self._anchors, oriented, arms, places)
 
     def on_points(self, layout: "Layout") -> bool:
         """Tell whether any in-triangle point takes part."""

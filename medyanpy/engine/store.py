@@ -15,7 +15,7 @@ from medyanpy._kernels.core.triangles import Rejoined
 from medyanpy._tools.images import Box, displacement, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array
-from medyanpy.core.columns import BEADS, SPECIES, SUBUNITS, Column
+from medyanpy.core.columns import BEADS, MATERIAL, SPECIES, SUBUNITS, Column
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block, Kind
 from medyanpy.core.layout import Layout
@@ -494,6 +494,7 @@ class Store:
             momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
             room=self.room if self.rejoined is None else self.rejoined,
             box=self.layout.box if self.layout.is_periodic else None, subunits=self.arrays.get(SUBUNITS.array),
+            material=self.arrays.get(MATERIAL.array),
         )  # fmt: skip
 
     @property

@@ -481,7 +481,7 @@ class _Rebuilder:
             given = members_of(tree, where, ("type", "arguments"))["arguments"]
             of_mesh = tree["type"] == "TriangleMesh"
             wanted = ("vertices", "faces") if of_mesh else _SITES[tree["type"]]
-            members_of(given, f"{where}.arguments", wanted, optional=("box",) if of_mesh else ())
+            members_of(given, f"{where}.arguments", wanted, optional=("box",) if of_mesh else ("growth",))
             parts = self._arguments(given, f"{where}.arguments", name)
             with errors_at(where):
                 if of_mesh:
@@ -547,7 +547,7 @@ def find_type(name: Any, base: type, where: str) -> Any:
 
 
 _MANY = 70
-_ARRAYS_OF_SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")
+_ARRAYS_OF_SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles", "growth")
 _SITES = {"Sites": _ARRAYS_OF_SITES, "Lattice": (*_ARRAYS_OF_SITES, "spacing", "filaments", "numbers")}
 _KIND: dict[type[Any], str] = {
     Force: "force",

@@ -8,9 +8,11 @@ from medyanpy._kernels.jumps.filament_ends import FilamentEnds
 from medyanpy._kernels.jumps.trial import Ask
 from medyanpy.beads import GrowingFilaments
 from medyanpy.core.columns import CAPS
+from medyanpy.core.growing_sites import HANDLE, SPACING, UNBINDS, WIDTH, nodes_in, room_in, unbinding
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces.filaments import FixmanPotential
 from medyanpy.jumps._base import Jump, argument, declared, number
+from medyanpy.jumps._linking import LinkingJump
 from medyanpy.pools import MoleculePool, Species, pool_species
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
 
-__all__ = ["EndJump", "TurnoverJump", "asked", "bound_ends", "expect_metric", "growing", "most_at_start"]
+__all__ = [
+    "EndJump", "TurnoverJump", "asked", "bound_ends", "expect_metric", "follow_places", "growing", "most_at_start",
+]  # fmt: skip
 
 _ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
 
@@ -33,6 +37,30 @@ def growing(what: str, filaments: Any) -> GrowingFilaments:
             f"{what}: filaments must be the handle of filaments with subunits, added with rise=, not {filaments!r}"
         )
     return filaments
+
+
+def follow_places(jump: Jump, handle: GrowingFilaments, operation: Any, others: Any, most: int) -> bool:
+    """Let the ends of an operation know what other jumps hold at places of their filaments, of up to so many subunits;
+    tell whether ends let go what is held at any. ParameterError for lattices without room for these."""
+    keepers: list[Any] = []
+    unbinds = False
+    for other, own in others:
+        if not isinstance(other, LinkingJump):
+            continue
+        growth, handles = other._table.sites.growth, other._table.sites.handles
+        if growth is None or handle not in handles:
+            continue
+        own_rows = growth[growth[:, HANDLE] == handles.index(handle)]
+        for spacing, width in np.unique(own_rows[:, [SPACING, WIDTH]], axis=0).tolist():
+            if most > (room := room_in(width, spacing)):
+                raise ParameterError(
+                    f"{jump.name}: filaments may come to have {most} subunits, but the lattice of {other.name} has "
+                    f"places for {room}: make it by filaments.lattice(..., most_subunits={most})"
+                )
+        unbinds |= bool(own_rows[:, UNBINDS].any())
+        keepers += own.keepers_of(nodes_in(handle, own.layout), unbinding(growth))
+    operation.ends.keep(keepers)
+    return unbinds
 
 
 @declared

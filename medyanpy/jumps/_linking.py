@@ -12,6 +12,7 @@ from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.jumps.link_binding import Joined
 from medyanpy._kernels.selected import bonds
 from medyanpy._tools.sums import total as total_of
+from medyanpy.core import growing_sites
 from medyanpy.core.handles import bead_numbers, handles_in
 from medyanpy.core.sites import Sites, as_sites
 from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
@@ -62,6 +63,23 @@ class LinkingJump(Jump):
         self._own_b = None if given[other] is None else as_sites(f"{self.name}: {other}", given[other])
         self._table = SiteTable(self.name, self._a, self._own_b)
         self._bound = self._checked_pairs(given["bound"])
+        self._expect_there()
+        grow = [sites for sites in (self._a, self._b) if sites.growth is not None]
+        #: Nodes of filaments that grow, by which places are counted.
+        self._ids: dict[Handle, np.ndarray] = {h: h.ids.copy() for sites in grow for h in sites.handles}
+
+    def _expect_there(self) -> None:
+        """Refuse what is bound at the start at places that filaments that grow do not have then."""
+        for side, sites in enumerate((self._a, self._b)):
+            if sites.growth is None:
+                continue
+            missing = np.append(~growing_sites.at_start(sites.growth, sites.handles), False)[self._bound[:, side]]
+            if missing.any():
+                i = int(np.argmax(missing))
+                raise TopologyError(
+                    f"{self.name}: bound[{i}, {side}] = {self._bound[i, side]} of {self.sides[side]} is a place that "
+                    "its filament does not have at the start"
+                )
 
     _partners: int
     _reach: float
@@ -127,8 +145,14 @@ class LinkingJump(Jump):
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
-        self._a.check(f"{self.name}: {self.sides[0]}", topology)
-        self._b.check(f"{self.name}: {self.sides[1]}", topology)
+        for handle, ids in self._ids.items():
+            if not np.array_equal(handle.ids[: len(ids)], ids):
+                raise TopologyError(
+                    f"{self.name}: filaments of {handle.name!r} have been removed, on which it has places that follow "
+                    "growth: remove the jump first"
+                )
+        self._a.check(f"{self.name}: {self.sides[0]}", topology, grows=True)
+        self._b.check(f"{self.name}: {self.sides[1]}", topology, grows=True)
 
     def remarks(self, look: "Look") -> "list[Remark]":
         """Return a remark on a group without sites."""

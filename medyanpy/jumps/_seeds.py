@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError
-from medyanpy.jumps._filament_ends import TurnoverJump, expect_metric
+from medyanpy.jumps._filament_ends import TurnoverJump, expect_metric, follow_places
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.polymerization import Polymerization
 from medyanpy.pools import MoleculePool, Species, pool_species
@@ -35,6 +35,7 @@ class SeedJump(TurnoverJump):
         expect_metric(self.name, self._filaments, forces)
 
     def meet(self, operation: Any, others: Any) -> None:
+        follow_places(self, self._filaments, operation, others, self._n)
         for jump, own in others:
             if jump.handles == (self._filaments,) and isinstance(jump, Ageing):
                 operation.ageing = own

@@ -1,10 +1,11 @@
 """Sites of two groups as one table, and where they are along their filaments."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy.beads.chains import Chains
+from medyanpy.core.growing_sites import FILAMENT, HANDLE, ROW, SPACING
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError
 
@@ -24,7 +25,7 @@ class SiteTable:
 
     def __init__(self, what: str, a: Sites, b: Sites | None) -> None:
         both = a if b is None else a + b
-        keys = _keys(both)
+        keys = np.column_stack([_places(both), _keys(both)])
         _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)
         number = np.empty(len(first), np.int64)
@@ -71,6 +72,16 @@ def made_apart(here: SiteTable, there: SiteTable, row: np.ndarray) -> bool:
     return bool(((one >= 0) & (other >= 0) & (one != other)).any())
 
 
+def _places(sites: Sites) -> np.ndarray:
+    """Return numbers (n, 4) that are equal for equal places on filaments that grow, and -1 of all other sites."""
+    if sites.growth is None:
+        return np.full((len(sites), 4), -1)
+    out = sites.growth[:, [HANDLE, SPACING, FILAMENT, ROW]].copy()
+    handles = sites.handles[0].topology.handles
+    out[:, 0] = np.array([*(handles.index(h) for h in sites.handles), -1])[out[:, 0]]
+    return out
+
+
 def _keys(sites: Sites) -> np.ndarray:
     """Return numbers (n, k) that are equal for equal sites: arm or place, beads in order, and their weights, if not
     0."""
@@ -103,6 +114,7 @@ def chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarra
     n = len(sites)
     label, along, ring = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
     row = np.repeat(np.arange(n), np.diff(sites.start))
+    grows = np.zeros(n, bool) if sites.growth is None else sites.growth[:, HANDLE] >= 0
     chains = 0
     chained: list[Any] = [handle for handle in topology.handles if isinstance(handle, Chains)]
     for handle in chained:
@@ -119,7 +131,7 @@ def chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarra
         s -= s[starts[:-1]][node_of]
         number = np.full(topology.n_beads, -1)
         number[handle.beads] = np.arange(len(handle))
-        own = (number[sites.bead_numbers] >= 0) & (sites.weights != 0.0)
+        own = (number[sites.bead_numbers] >= 0) & (sites.weights != 0.0) & ~grows[row]
         node = number[sites.bead_numbers[own]]
         where, w = s[node].copy(), sites.weights[own]
         if handle.closed:
@@ -131,7 +143,13 @@ def chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarra
             ring[row[own]] = total[node_of[node]]
         label[row[own]] = chains + node_of[node]
         np.add.at(along, row[own], w * where)
-        chains += handle.kind.n_chains
+        if grows.any() and handle in sites.handles:
+            mine = cast(np.ndarray, sites.growth)[:, HANDLE] == sites.handles.index(handle)
+            _, spacing, filament, place, width, _ = cast(np.ndarray, sites.growth)[mine].T
+            label[mine] = chains + filament
+            # Places are those of a ring, of which a filament has a part.
+            along[mine], ring[mine] = handle._rise * spacing * place, handle._rise * spacing * width
+        chains += getattr(handle.kind, "n_room", handle.kind.n_chains)
     return label, along, ring
 
 

@@ -9,6 +9,7 @@ from medyanpy._kernels.jumps.ageing import Ageing as Kernel
 from medyanpy._tools.validation import array, plain_name
 from medyanpy.beads import GrowingFilaments
 from medyanpy.core.columns import SUBUNITS
+from medyanpy.core.growing_sites import nodes_in
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.jumps._base import Given, Jump, argument, declared
 from medyanpy.jumps._filament_ends import EndJump, growing
@@ -150,12 +151,7 @@ class Ageing(Jump):
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle = self._filaments
         energies = np.full(len(self._rates), np.inf) if self._energies is None else self._energies
-        rows = handle.kind.slots
-        if rows is None:
-            n = np.diff(handle.starts)
-            rows = np.full((len(n), n.max(initial=1)), -1)
-            rows[np.arange(rows.shape[1]) < n[:, None]] = handle.beads
-        nodes = np.where(rows < 0, -1, layout.rank[rows]).astype(np.int32)
+        nodes = nodes_in(handle, layout)
         operation = Kernel(
             self.name, self.every, self._rates, energies, nodes, layout.arrays[SUBUNITS.array]
         )  # fmt: skip

@@ -13,7 +13,7 @@ from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._shapes import ShapeForce
 from medyanpy.forces.filaments import FilamentBending, FixmanPotential, _sincos
 from medyanpy.jumps._base import Given, argument, declared
-from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, expect_metric
+from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, expect_metric, follow_places
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.rates import GrowthLaw
 
@@ -142,6 +142,8 @@ class Polymerization(EndJump):
         #: All jumps of its context at the same filaments.
         self._mates: tuple[Polymerization, ...] = ()
         self._ageing: Ageing | None = None
+        #: Whether ends let go what is held at places that they leave.
+        self._unbinds = False
 
     def _arguments_now(self) -> dict[str, Any]:
         # Those that follow from the longest link do not follow it when filaments are added or removed.
@@ -239,6 +241,7 @@ class Polymerization(EndJump):
 
     def meet(self, operation: Any, others: Any) -> None:
         handle = self._filaments
+        self._unbinds = follow_places(self, handle, operation, others, self.most_subunits)
         self._mates = tuple(j for j, _ in others if isinstance(j, Polymerization) and j.filaments is handle)
         for mate in self._mates:
             if handle._capacity_links is not None and mate.subunits != self._subunits:
@@ -273,6 +276,8 @@ class Polymerization(EndJump):
         """True if no concentration is in balance with all ends of the filaments, or a rate has no way back; beside
         other jumps, once a Context has been made."""
         if any(mate._contact is not None for mate in (self, *self._mates)):
+            return True
+        if self._unbinds:
             return True
         if any(off != mate.rates[1] for mate in (self, *self._mates) for off in mate._off_rates.values()):
             return True

@@ -6,7 +6,7 @@ from medyanpy._kernels.jumps.severing import Severing as Kernel
 from medyanpy.beads import GrowingFilaments
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import argument, declared, number
-from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends
+from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, follow_places
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.polymerization import Polymerization
 
@@ -82,6 +82,7 @@ class Severing(TurnoverJump):
         return operation
 
     def meet(self, operation: Any, others: Any) -> None:
+        follow_places(self, self._filaments, operation, others, 0)
         beside = [(jump, own) for jump, own in others if jump.handles == (self._filaments,)]
         ageing = next(((jump, own) for jump, own in beside if isinstance(jump, Ageing)), None)
         if ageing is None and self._of is not None:

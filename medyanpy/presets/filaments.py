@@ -112,15 +112,15 @@ class FilamentMaterial:
         directors : optional
             As ``add_filament`` takes them, for twistable filaments: ``"parallel"``, or one direction for each link.
         growing : bool
-            For filaments with ``rise=``: all nodes have the same, that of a link of mean length, with the friction of a
-            filament of mean length.
+            For filaments with ``rise=``: all nodes have one mass and one friction, those of a link of mean length. The
+            friction is that of a filament of mean length in all directions on average: :math:`3/(1/ζ_∥ + 2/ζ_⊥)`.
 
         Returns
         -------
         dict
-            ``nodes``, ``node_mass``, ``node_friction`` (along, across), ``closed``; with directors ``directors``,
-            ``director_mass``, the moment of inertia of each link as a solid cylinder (or by the relaxation time), and
-            ``director_friction``.
+            ``nodes``, ``node_mass``, ``node_friction`` (along, across), or of growing ones one number, ``closed``; with
+            directors ``directors``, ``director_mass``, the moment of inertia of each link as a solid cylinder (or by
+            the relaxation time), and ``director_friction``.
 
         Raises
         ------
@@ -154,10 +154,15 @@ class FilamentMaterial:
             zeta = self.friction_per_length(total(link) if screening_length is None else screening_length, viscosity)
             along.append(zeta[0] * shares[-1])
             across.append(zeta[1] * shares[-1])
-        friction = np.concatenate(along), np.concatenate(across)
-        mass = self.mass_per_length * np.concatenate(shares)
+        friction: Any = (np.concatenate(along), np.concatenate(across))
+        mass: Any = self.mass_per_length * np.concatenate(shares)
+        slowest: Any = friction[1]
+        if growing:
+            # All nodes are alike. A rod that turns diffuses with the mean of its three mobilities.
+            friction = slowest = float(3.0 / (1.0 / friction[0][0] + 2.0 / friction[1][0]))
+            mass = float(mass[0])
         if relaxation_time is not None:
-            mass = relaxation_time * friction[1]
+            mass = relaxation_time * slowest
         nodes = parts[0] if one else parts
         arguments = {"nodes": nodes, "node_mass": mass, "node_friction": friction, "closed": bool(closed)}
         if directors is None:

@@ -110,6 +110,7 @@ cdef int swap(World* world, Change* change) noexcept nogil:
     """`swap` of a Change."""
     cdef const Quad* quads = change.back if change.there else change.quads
     cdef Py_ssize_t i, p
+    cdef int32_t grows
     cdef long long before = world.positions
     cdef bint placed = world.placed == before
     for i in range(change.n_flips):
@@ -123,6 +124,9 @@ cdef int swap(World* world, Change* change) noexcept nogil:
         _exchange(world.v + 3 * (world.n_cartesian + p), change.v + 3 * i, 3)
     for i in range(change.n_links):
         p = change.links[i]
+        # Places are counted from the first node on.
+        grows = change.subunits[i] - world.subunits[p]
+        world.material[change.beads[i]] += grows if p != change.beads[i] else -grows
         world.subunits[p], change.subunits[i] = change.subunits[i], world.subunits[p]
     for i in range(change.n_beads):
         _exchange(world.x + 3 * <Py_ssize_t> change.beads[i], change.x + 3 * i, 3)

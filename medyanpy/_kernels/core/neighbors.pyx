@@ -67,7 +67,7 @@ cdef void _find_living(Neighbors* near, World* world) noexcept nogil:
     """Of members whose beads may be asleep, those that are there."""
     cdef Py_ssize_t m
     near.n = near.n_members
-    near.all_there = world.alive == NULL
+    near.all_there = world.alive == NULL and near.sites.there == NULL
     if near.all_there:
         return
     near.n = 0

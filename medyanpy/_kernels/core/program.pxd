@@ -60,6 +60,11 @@ cdef struct Momenta:
     double* force             # (n, width) what drives them is added here; set by whoever asks forces to be added up
 
 
+cdef enum:
+    # Filaments that a World remembers to have changed.
+    GROWN = 64
+
+
 cdef struct World:
     long long step            # steps taken so far
     long long number          # of all worlds that this process has made, this one has it alone
@@ -97,6 +102,12 @@ cdef struct World:
     # (n,) of the link that leads on from a node of a filament that grows, 0 at the last one and -1 of other beads;
     # NULL: there are none.
     int32_t* subunits
+    # (n,) how many subunits each of these nodes is from where its filament began, by which places on them are counted;
+    # not used of other beads.
+    int32_t* material
+    # How often links have come to have other subunits or other nodes, and a node of each of the last filaments.
+    long long grown
+    int32_t[GROWN] grown_at
 
     # Oriented beads: a block of Cartesian beads that also turn.
     Py_ssize_t first_oriented
@@ -132,6 +143,12 @@ cdef inline void mark_moved(World* world) noexcept nogil:
     world.positions = world.newest
 
 
+cdef inline void mark_grown(World* world, Py_ssize_t node) noexcept nogil:
+    """Links of the filament of a node have other subunits than before, or other nodes."""
+    world.grown_at[world.grown % GROWN] = <int32_t> node
+    world.grown += 1
+
+
 cdef inline bint is_there(const World* world, Py_ssize_t place) noexcept nogil:
     """Whether a place has a bead, or is a row asleep."""
     return world.alive == NULL or world.alive[place] != 0
@@ -161,7 +178,8 @@ cdef struct Change:
     Py_ssize_t n_beads
     const int32_t* beads      # Cartesian, by place
     double* x                 # (n_beads, 3) where they are in the other state
-    # Links with another number of subunits there, each by the place of its first node; their joints have moved beads.
+    # Links with another number of subunits there, each by the place of its first node; the first of `beads`, one for
+    # each, are the end nodes that move along them. Their joints have moved beads.
     Py_ssize_t n_links
     const int32_t* links
     int32_t* subunits

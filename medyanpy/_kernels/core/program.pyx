@@ -291,13 +291,14 @@ cdef class Program:
         Operation room=None,
         double[::1] box=None,
         int32_t[::1] subunits=None,
+        int32_t[::1] material=None,
     ):
         cdef World* w = &self.world
         cdef double[:, ::1] p
         cdef double[:, ::1] inverse
         self.arrays = (
             x, v, mass, inverse_mass, bead, faces, opposite, triangle, barycentric, orientation, spin, inverse_inertia,
-            momenta, box, subunits,
+            momenta, box, subunits, material,
         )
         self.word = Sequence([])
         w.step = 0
@@ -345,6 +346,8 @@ cdef class Program:
         w.living = NULL
         w.species = NULL
         w.subunits = NULL if subunits is None else _integers(subunits)
+        w.material = NULL if material is None else _integers(material)
+        w.grown = 0
         self.room = room
         self.take_over()
         w.faces = _triples(faces)

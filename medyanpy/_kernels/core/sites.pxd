@@ -1,9 +1,19 @@
 """Sites: the places that forces act on, as one table over beads. See sites.pyx."""
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.program cimport AddBlock, World, is_one_of, is_there
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross
+
+
+cdef enum:
+    # Sites on filaments that grow, as these are now: there are some; just beyond an end, straight on; further away, or
+    # of filaments that are not there, nowhere. All others stay what they are.
+    STAYS = 0
+    HERE = 1
+    BEYOND = 2
+    PARKED = 3
 
 
 # What a loop over sites sees after `gather`. Where sites are beads, these are the world's own arrays.
@@ -13,11 +23,14 @@ cdef struct SiteArrays:
     const int32_t* id         # (n,) what sums are ordered by
     const int32_t* bead       # (n,) place of a site's first bead, for reports, -1 of anchors; NULL: sites are beads
     const int64_t* wanted     # (n,) of beads: bits of the species that count, -1: any; NULL: all count
+    const unsigned char* there  # (n,) as of SiteRows
 
 
 cdef inline bint is_asleep(const World* world, const SiteArrays* sites, Py_ssize_t row) noexcept nogil:
     """Whether no bead that counts is at a site, or at the first place of one."""
     cdef Py_ssize_t place
+    if sites.there != NULL and sites.there[row] != STAYS:
+        return sites.there[row] == PARKED
     if world.alive == NULL:
         return False
     if sites.wanted != NULL:
@@ -33,6 +46,10 @@ cdef struct SiteRows:
     const double* weight
     const int32_t* oriented   # (n,) row of the oriented bead that carries the arm, -1 of sites without; or NULL
     const double* arm         # (n, 3) in the frame of that body; or NULL
+    # Where sites are on filaments that grow: how far from where these began, in subunits, between the two beads; NULL
+    # where none are.
+    const unsigned char* there  # (n,)
+    const double* along       # (n,)
     double* x
     double* f
     # The transpose: for every bead that occurs, and every body with arms, its sites in ascending order.
@@ -45,6 +62,10 @@ cdef struct SiteRows:
     const int32_t* body
     const int32_t* body_start
     const int32_t* body_site
+
+
+cdef inline bint is_on_growing(const SiteRows* t, Py_ssize_t i) noexcept nogil:
+    return t.there != NULL and t.there[i] != STAYS
 
 
 cdef inline void rotate(double w, const double* u, const double* v, double* out) noexcept nogil:
@@ -64,8 +85,22 @@ cdef inline void where(const SiteRows* t, const World* world, Py_ssize_t i, doub
     cdef const double* q
     cdef double d[3]
     cdef double sum[3]
+    cdef double low
     cdef Py_ssize_t k
     cdef int c
+    if is_on_growing(t, i):
+        if t.there[i] == PARKED:
+            out[0] = out[1] = out[2] = INFINITY
+            return
+        # By the length of the link as it is now, also within a change that is tried.
+        k = t.start[i]
+        origin = world.x + 3 * <Py_ssize_t> t.bead[k]
+        low = world.material[t.bead[k]]
+        displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> t.bead[k + 1], d)
+        low = (t.along[i] - low) / (world.material[t.bead[k + 1]] - low)
+        for c in range(3):
+            out[c] = origin[c] + low * d[c]
+        return
     if t.start[i] == t.start[i + 1]:
         # An anchor: its row was written when the table was made.
         for c in range(3):
@@ -84,6 +119,21 @@ cdef inline void where(const SiteRows* t, const World* world, Py_ssize_t i, doub
         out[c] = origin[c] + sum[c]
 
 
+# The places of a lattice on the filaments of a handle that grow: place m of filament i, `spacing` m subunits from where
+# it began, is site[i, m mod width].
+cdef class Places:
+    cdef const int32_t[:, ::1] nodes
+    cdef readonly object nodes_of, site_of
+    cdef const int32_t[:, ::1] site
+    cdef const int32_t[::1] filament  # by place: of nodes, else -1
+    cdef readonly int64_t spacing
+    # The first place from so many subunits on.
+    cdef int64_t first(self, int64_t low) noexcept nogil
+    # The first of `width` places in the middle of which a filament is.
+    cdef int64_t window(self, int64_t low, int64_t high) noexcept nogil
+    cdef Py_ssize_t row(self, Py_ssize_t filament, int64_t m) noexcept nogil
+
+
 cdef class SiteTable:
     cdef readonly bint are_beads
     cdef readonly bint has_arms
@@ -91,12 +141,22 @@ cdef class SiteTable:
     cdef SiteRows rows
     cdef list arrays
     cdef int32_t[::1] rank    # by place, of owners; empty where nothing has been regrouped
+    # Where sites are on filaments that grow: their places, and what of which World they are those of.
+    cdef readonly list places
+    cdef long long world, written, grown
+    cdef long long version    # another one whenever they are others
+
+    # Sites on filaments that grow are where these have them now.
+    cdef void follow(self, World* world) noexcept nogil
+    cdef void catch_up(self, World* world) noexcept
+    cdef void settle(self, World* world, Places places, Py_ssize_t filament) noexcept nogil
+    cdef bint is_here(self, Py_ssize_t site) noexcept nogil
 
     # Become a table of some sites of another, which it has room for: site (n,) which; slot where each of all is here,
-    # or -1; number of each of their beads, which owner it is; marked, of owners, zeros before and afterwards.
+    # or -1; rank by place of their beads, which owner it is; count, of owners, zeros before and afterwards.
     cdef void take(
-        self, const SiteRows* whole, const int32_t* site, Py_ssize_t n, const int32_t* slot, const int32_t* number,
-        unsigned char* marked,
+        self, const SiteRows* whole, const int32_t* site, Py_ssize_t n, const int32_t* slot, const int32_t* rank,
+        int32_t* count,
     ) noexcept nogil
     # Every site is one bead, `rows.bead`, and some have become others of those that there are.
     cdef void regroup(self) noexcept nogil
@@ -137,8 +197,8 @@ cdef class SomeSites:
     cdef Py_ssize_t n
     cdef int32_t* site            # (n,) which of all each is, none of them twice
     cdef int32_t* slot            # of each of all sites, its row in this table; -1 of those that are not in it
-    cdef const int32_t* number    # of each bead of all sites, which owner it is
-    cdef unsigned char* marked    # (owners,) work space
+    cdef const int32_t* rank      # by place of a bead of sites, which owner it is
+    cdef int32_t* count           # (owners,) work space
     cdef list held
 
     # Be the table of those that are wanted now.
@@ -158,5 +218,6 @@ cdef class LinkedSites(SomeSites):
     cdef Py_ssize_t slots
     # Of which world, and as of which state of it, the table is.
     cdef int64_t seen
+    cdef long long version        # of the sites
     cdef long long world
     cdef long long written

@@ -11,15 +11,21 @@ from everything else, and the sum is added once. The bits depend on neither thre
 
 Units: nm, pN. The caller has checked bead numbers, weights, and that no site names a bead twice.
 """
+cimport cython
+
 import numpy as np
 
 from libc.string cimport memmove, memset
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.parallel cimport over_blocks
+from medyanpy._kernels.core.program cimport GROWN
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross
 
 cdef Py_ssize_t BLOCK = 1024
+# Subunits beyond an end at which sites are known already: lists of pairs hold until one has grown so far.
+cdef int64_t MARGIN = 16
+MARGIN_OF_PLACES = MARGIN
 
 
 cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -80,30 +86,46 @@ def _by_owner(owner_of):
     return owner.astype(np.int32), np.append(start, len(order)).astype(np.int32), order
 
 
-cdef Py_ssize_t _transposed(
-    const int32_t* slot, Py_ssize_t n_all, const int32_t* all_of, const int32_t* all_start, const int32_t* all_site,
-    const double* all_weight, int32_t* of, int32_t* start, int32_t* site, double* weight, unsigned char* marked,
-) noexcept nogil:
-    """Of the sites of each owner those that have a slot; returns how many owners have any. marked (n_all,), or NULL:
-    only those are looked at, and they are marked no more."""
-    cdef Py_ssize_t k, s, n = 0, at = 0
-    start[0] = 0
-    for k in range(n_all):
-        if marked != NULL:
-            if not marked[k]:
-                continue
-            marked[k] = 0
-        for s in range(all_start[k], all_start[k + 1]):
-            if slot[all_site[s]] >= 0:
-                site[at] = slot[all_site[s]]
-                if weight != NULL:
-                    weight[at] = all_weight[s]
-                at += 1
-        if at > start[n]:
-            of[n] = all_of[k]
-            n += 1
-            start[n] = <int32_t> at
-    return n
+cdef inline int64_t _floored(int64_t a, int64_t b) noexcept nogil:
+    """a / b, rounded down; b > 0."""
+    return a // b if a >= 0 else -((b - 1 - a) // b)
+
+
+cdef class Places:
+    """Places at equal distances on the filaments of one handle that grow.
+
+    Parameters
+    ----------
+    nodes : (filaments, n) int32
+        Places of the beads that may be nodes, in order; -1 beyond.
+    site : (filaments, width) int32
+        Rows of sites, by the number of a place modulo the width; -1 of none.
+    spacing : int, >= 1
+        Subunits from each place to the next.
+    n_beads : int
+    """
+
+    def __init__(self, const int32_t[:, ::1] nodes not None, const int32_t[:, ::1] site not None, int64_t spacing,
+                 Py_ssize_t n_beads):
+        filament = np.full(n_beads, -1, np.int32)
+        own = np.asarray(nodes)
+        filament[own[own >= 0]] = np.nonzero(own >= 0)[0]
+        self.nodes, self.site, self.spacing, self.filament = nodes, site, spacing, filament
+        self.nodes_of, self.site_of = np.asarray(nodes), np.asarray(site)
+
+    @property
+    def all_nodes(self):
+        """All that may be nodes, (n,)."""
+        return self.nodes_of[self.nodes_of >= 0]
+
+    cdef int64_t first(self, int64_t low) noexcept nogil:
+        return -_floored(-low, self.spacing)
+
+    cdef int64_t window(self, int64_t low, int64_t high) noexcept nogil:
+        return _floored(low + high, 2 * self.spacing) - self.site.shape[1] // 2
+
+    cdef Py_ssize_t row(self, Py_ssize_t filament, int64_t m) noexcept nogil:
+        return self.site[filament, m - self.site.shape[1] * _floored(m, self.site.shape[1])]
 
 
 cdef class SiteTable:
@@ -123,16 +145,21 @@ cdef class SiteTable:
         Row of the oriented bead that carries the arm, -1 where there is none. The site has beads.
     arm : (n, 3) float, nm, optional
         In the frame of that body.
+    places : list of Places
+        Those whose sites, of two beads each, follow filaments that grow.
     """
 
     def __cinit__(self, const int32_t[::1] start=None, const int32_t[::1] bead=None, const double[::1] weight=None,
-                  anchors=None, const int32_t[::1] oriented=None, const double[:, ::1] arm=None):
+                  anchors=None, const int32_t[::1] oriented=None, const double[:, ::1] arm=None, places=()):
         cdef SiteRows* t = &self.rows
         memset(t, 0, sizeof(SiteRows))
         memset(&self.now, 0, sizeof(SiteArrays))
         self.rank = None
         self.are_beads = start is None
         self.has_arms = oriented is not None
+        self.places = list(places)
+        self.world = self.written = self.grown = -1
+        self.version = 0
         if self.are_beads:
             return
         n = start.shape[0] - 1
@@ -149,6 +176,16 @@ cdef class SiteTable:
         t.bead = vector(self.arrays, bead)
         t.weight = vector(self.arrays, weight)
         owners, starts, order = _by_owner(np.asarray(bead))
+        if self.places:
+            # Any node of these filaments may come to be one.
+            owners = np.unique(np.concatenate([owners, *(own.all_nodes for own in self.places)])).astype(np.int32)
+            starts = np.append(np.searchsorted(np.asarray(bead)[order], owners), len(order)).astype(np.int32)
+            there = np.full(n, STAYS, np.uint8)
+            for own in self.places:
+                there[own.site_of[own.site_of >= 0]] = HERE
+            t.there = vector[cython.uchar](self.arrays, there)
+            t.along = vector[double](self.arrays, np.zeros(n))
+            self.now.there = t.there
         t.n_owners = len(owners)
         t.owner = vector[int32_t](self.arrays, owners)
         t.owner_start = vector[int32_t](self.arrays, starts)
@@ -192,6 +229,10 @@ cdef class SiteTable:
         t.owner_start = vector[int32_t](self.arrays, np.zeros(all.n_owners + 1, np.int32))
         t.owner_site = vector[int32_t](self.arrays, np.zeros(m, np.int32))
         t.owner_weight = vector[double](self.arrays, np.zeros(m))
+        if all.there != NULL:
+            t.there = vector[cython.uchar](self.arrays, np.zeros(all.n, np.uint8))
+            t.along = vector[double](self.arrays, np.zeros(all.n))
+            self.now.there = t.there
         if self.has_arms:
             t.oriented = vector[int32_t](self.arrays, np.zeros(all.n, np.int32))
             t.arm = vector[double](self.arrays, np.zeros(3 * all.n))
@@ -205,15 +246,16 @@ cdef class SiteTable:
         return self
 
     cdef void take(
-        self, const SiteRows* whole, const int32_t* site, Py_ssize_t n, const int32_t* slot, const int32_t* number,
-        unsigned char* marked,
+        self, const SiteRows* whole, const int32_t* site, Py_ssize_t n, const int32_t* slot, const int32_t* rank,
+        int32_t* count,
     ) noexcept nogil:
         cdef SiteRows* t = &self.rows
         cdef int32_t* start = <int32_t*> t.start
         cdef int32_t* first = <int32_t*> self.now.bead
         cdef int32_t* bead = <int32_t*> t.bead
         cdef double* weight = <double*> t.weight
-        cdef Py_ssize_t i, k, m, at = 0
+        cdef int32_t* owner_start = <int32_t*> t.owner_start
+        cdef Py_ssize_t i, k, m, s, at = 0
         cdef int c
         start[0] = 0
         for m in range(n):
@@ -222,24 +264,124 @@ cdef class SiteTable:
             for k in range(whole.start[i], whole.start[i + 1]):
                 bead[at] = whole.bead[k]
                 weight[at] = whole.weight[k]
-                marked[number[k]] = 1
+                count[rank[bead[at]]] += 1
                 at += 1
             start[m + 1] = <int32_t> at
             for c in range(3):
                 # Anchors are where they were put.
                 t.x[3 * m + c] = whole.x[3 * i + c]
+            if t.there != NULL:
+                (<unsigned char*> t.there)[m] = whole.there[i]
+                (<double*> t.along)[m] = whole.along[i]
             if t.oriented != NULL:
                 (<int32_t*> t.oriented)[m] = whole.oriented[i]
                 for c in range(3):
                     (<double*> t.arm)[3 * m + c] = whole.arm[3 * i + c]
         t.n = n
-        t.n_owners = _transposed(
-            slot, whole.n_owners, whole.owner, whole.owner_start, whole.owner_site, whole.owner_weight,
-            <int32_t*> t.owner, <int32_t*> t.owner_start, <int32_t*> t.owner_site, <double*> t.owner_weight, marked)
+        # Of each owner its sites, ascending: where they start, then which.
+        t.n_owners = 0
+        owner_start[0] = 0
+        for k in range(whole.n_owners):
+            if count[k] > 0:
+                (<int32_t*> t.owner)[t.n_owners] = whole.owner[k]
+                owner_start[t.n_owners + 1] = owner_start[t.n_owners] + count[k]
+                count[k] = owner_start[t.n_owners]
+                t.n_owners += 1
+        for m in range(n):
+            for k in range(start[m], start[m + 1]):
+                s = count[rank[bead[k]]]
+                (<int32_t*> t.owner_site)[s] = <int32_t> m
+                (<double*> t.owner_weight)[s] = weight[k]
+                count[rank[bead[k]]] += 1
+        for k in range(start[n]):
+            count[rank[bead[k]]] = 0
         if t.oriented != NULL:
-            t.n_bodies = _transposed(
-                slot, whole.n_bodies, whole.body, whole.body_start, whole.body_site, NULL,
-                <int32_t*> t.body, <int32_t*> t.body_start, <int32_t*> t.body_site, NULL, NULL)
+            t.n_bodies = 0
+            at = 0
+            for k in range(whole.n_bodies):
+                for s in range(whole.body_start[k], whole.body_start[k + 1]):
+                    if slot[whole.body_site[s]] >= 0:
+                        (<int32_t*> t.body_site)[at] = slot[whole.body_site[s]]
+                        at += 1
+                if at > t.body_start[t.n_bodies]:
+                    (<int32_t*> t.body)[t.n_bodies] = whole.body[k]
+                    t.n_bodies += 1
+                    (<int32_t*> t.body_start)[t.n_bodies] = <int32_t> at
+
+    cdef void follow(self, World* world) noexcept nogil:
+        if self.rows.there == NULL:
+            return
+        if self.world != world.number or self.written != world.written or self.grown != world.grown:
+            with gil:
+                self.catch_up(world)
+
+    cdef void catch_up(self, World* world) noexcept:
+        cdef Places own
+        cdef Py_ssize_t i, k
+        cdef int32_t node
+        cdef long long e
+        cdef bint anew = self.world != world.number or self.written != world.written
+        for own in self.places:
+            if not anew and world.grown - self.grown <= GROWN:
+                for e in range(self.grown, world.grown):
+                    i = own.filament[world.grown_at[e % GROWN]]
+                    if i >= 0:
+                        self.settle(world, own, i)
+                continue
+            for i in range(own.nodes.shape[0]):
+                for k in range(own.nodes.shape[1] - 1):
+                    # A first node and subunits tell where all other nodes are.
+                    node = own.nodes[i, k]
+                    if node >= 0 and world.subunits[node] > 0:
+                        world.material[own.nodes[i, k + 1]] = world.material[node] + world.subunits[node]
+                self.settle(world, own, i)
+        self.world = world.number
+        self.written = world.written
+        self.grown = world.grown
+        self.version += 1
+
+    cdef void settle(self, World* world, Places places, Py_ssize_t filament) noexcept nogil:
+        """Where sites are on a filament."""
+        cdef const SiteRows* t = &self.rows
+        cdef unsigned char* there = <unsigned char*> t.there
+        cdef int32_t* bead
+        cdef double* weight
+        cdef Py_ssize_t k, site, width = places.site.shape[1], first = -1, last = -1
+        cdef int64_t m, c, begin, low = 0, high = 0
+        cdef int32_t node
+        for k in range(places.nodes.shape[1]):
+            node = places.nodes[filament, k]
+            if node >= 0 and is_there(world, node):
+                first = k if first < 0 else first
+                last = k
+        if first < last:
+            low = world.material[places.nodes[filament, first]]
+            high = world.material[places.nodes[filament, last]]
+        begin = places.window(low, high)
+        k = first
+        for m in range(begin, begin + width):
+            site = places.row(filament, m)
+            c = m * places.spacing
+            if site < 0:
+                continue
+            there[site] = PARKED
+            if first == last or not low - MARGIN <= c <= high + MARGIN:
+                continue
+            there[site] = HERE if low <= c <= high else BEYOND
+            while k + 1 < last and world.material[places.nodes[filament, k + 1]] <= c:
+                k += 1
+            bead = <int32_t*> t.bead + t.start[site]
+            weight = <double*> t.weight + t.start[site]
+            bead[0] = places.nodes[filament, k]
+            bead[1] = places.nodes[filament, k + 1]
+            (<double*> t.along)[site] = <double> c
+            weight[1] = <double> (c - world.material[bead[0]])
+            weight[1] /= <double> (world.material[bead[1]] - world.material[bead[0]])
+            weight[0] = 1.0 - weight[1]
+            (<int32_t*> self.now.bead)[site] = bead[0]
+
+    cdef bint is_here(self, Py_ssize_t site) noexcept nogil:
+        return self.rows.there == NULL or self.rows.there[site] <= HERE
 
     cdef void regroup(self) noexcept nogil:
         cdef SiteRows* t = &self.rows
@@ -454,15 +596,14 @@ cdef class SomeSites:
     def __init__(self, SiteTable whole not None):
         cdef const SiteRows* rows = &whole.rows
         cdef Py_ssize_t n = rows.n
-        cdef unsigned char[::1] marks
         self.held = []
         self.whole = whole
         self.sites = SiteTable.room_for(whole)
-        owners = np.asarray(<int32_t[:rows.n_owners]> <int32_t*> rows.owner) if rows.n_owners else []
-        beads = np.asarray(<int32_t[:rows.start[n]]> <int32_t*> rows.bead) if rows.n_owners else []
-        self.number = vector[int32_t](self.held, np.searchsorted(owners, beads).astype(np.int32))
-        marks = np.zeros(rows.n_owners, np.uint8)
-        self.marked = <unsigned char*> vector(self.held, marks)
+        owners = np.asarray(<int32_t[:rows.n_owners]> <int32_t*> rows.owner) if rows.n_owners else np.zeros(0, int)
+        rank = np.zeros(1 + owners.max(initial=0), np.int32)
+        rank[owners] = np.arange(len(owners))
+        self.rank = vector[int32_t](self.held, rank)
+        self.count = <int32_t*> vector[int32_t](self.held, np.zeros(rows.n_owners, np.int32))
         self.slot = <int32_t*> vector[int32_t](self.held, np.full(n, -1, np.int32))
         self.site = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
 
@@ -479,7 +620,7 @@ cdef class SomeSites:
         cdef Py_ssize_t k
         for k in range(self.n):
             self.slot[self.site[k]] = <int32_t> k
-        self.sites.take(&self.whole.rows, self.site, self.n, self.slot, self.number, self.marked)
+        self.sites.take(&self.whole.rows, self.site, self.n, self.slot, self.rank, self.count)
 
 
 cdef class LinkedSites(SomeSites):
@@ -509,7 +650,9 @@ cdef class LinkedSites(SomeSites):
 
     cdef void follow(self, World* world) noexcept nogil:
         cdef Py_ssize_t i, k, s, at = 0
-        if self.seen == self.changes[0] and self.world == world.number and self.written == world.written:
+        self.whole.follow(world)
+        if self.seen == self.changes[0] and self.world == world.number and self.written == world.written and (
+                self.version == self.whole.version):
             return
         self.empty()
         for i in range(self.ends.shape[0]):
@@ -524,5 +667,6 @@ cdef class LinkedSites(SomeSites):
                 at += 1
             self.start[k + 1] = <int32_t> at
         self.seen = self.changes[0]
+        self.version = self.whole.version
         self.world = world.number
         self.written = world.written

@@ -1,5 +1,6 @@
 """Ends of filaments that grow: where they are, and whether they are capped. See filament_ends.pyx."""
-from libc.stdint cimport int32_t
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.program cimport World
@@ -22,6 +23,18 @@ cdef struct Place:
     int32_t step
 
 
+# Who knows what is held at places on filaments: those from `low` to `high` subunits from where one began.
+cdef class PlaceKeeper:
+    cdef bint unbinds         # whether ends that leave these let go what is held, and are not blocked by it
+    cdef bint holds(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil
+    # What is held at a place is let go, at a time after the start of a letter: how many, whose energy is taken away.
+    cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,
+                    double* energy) noexcept nogil
+    # What is held at these is held at the same places of another filament from now on.
+    cdef void move(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
+                   Py_ssize_t other) noexcept nogil
+
+
 cdef class FilamentEnds:
     cdef Py_ssize_t n
     cdef int32_t[:, ::1] rows
@@ -34,6 +47,9 @@ cdef class FilamentEnds:
     cdef long long seen
     # By place: 0 of an end that grows, else the number of the jump that has capped it, from 1 on.
     cdef int32_t[::1] caps
+    cdef list keepers
+    cdef PyObject** kept      # the same, borrowed
+    cdef Py_ssize_t n_keepers
 
     # Ends as they are now; the caller asks before it looks at them.
     cdef void find(self, World* world) noexcept nogil
@@ -49,3 +65,12 @@ cdef class FilamentEnds:
     cdef void draw_velocities(self, World* world, Py_ssize_t filament, double kT, Draws* draws) noexcept nogil
     # A filament that is not there, the first; -1 without any. Ends have been found, of all filaments, as many of each.
     cdef Py_ssize_t free_filament(self) noexcept nogil
+    # Whether anything is held at places from `low` to `high`; and whether it blocks an end that would leave this one.
+    cdef bint is_held(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil
+    cdef bint is_blocked(self, Py_ssize_t filament, int64_t at) noexcept nogil
+    # An end has left a place: how many have been let go, and energy is what that adds, pN nm.
+    cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,
+                    double* energy) noexcept nogil
+    # What is held at places becomes held on another filament.
+    cdef void hand_over(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
+                        Py_ssize_t other) noexcept nogil

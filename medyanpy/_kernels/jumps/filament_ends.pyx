@@ -4,14 +4,31 @@ Where nodes come and go, ends are looked for once beads have been created or rem
 """
 import numpy as np
 
+from cpython.ref cimport PyObject
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
-from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.program cimport World, mark_grown
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.jump cimport Draws, draw_maxwell
+
+
+cdef class PlaceKeeper:
+    """Base of those who know what is held at places on filaments."""
+
+    cdef bint holds(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil:
+        return False
+
+    cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,
+                    double* energy) noexcept nogil:
+        return 0
+
+    cdef void move(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
+                   Py_ssize_t other) noexcept nogil:
+        pass
 
 
 cdef class FilamentEnds:
@@ -42,6 +59,22 @@ cdef class FilamentEnds:
         if slots is not None:
             self.room_for = np.zeros((slots.shape[1], 8))
         self.living = self.seen = -1
+        self.keep([])
+
+    def __dealloc__(self):
+        free(self.kept)
+
+    def keep(self, list keepers):
+        """Ask these, `PlaceKeeper`s, about places that filaments have or leave."""
+        cdef Py_ssize_t k
+        cdef PyObject** kept = <PyObject**> realloc(self.kept, (len(keepers) + 1) * sizeof(PyObject*))
+        if kept == NULL:
+            raise MemoryError
+        self.kept = kept
+        self.keepers = list(keepers)
+        self.n_keepers = len(keepers)
+        for k in range(self.n_keepers):
+            kept[k] = <PyObject*> (<PlaceKeeper?> self.keepers[k])
 
     def __len__(self):
         return self.n
@@ -85,6 +118,35 @@ cdef class FilamentEnds:
             if 0 <= j < width and self.room.alive[slot[j]]:
                 end.inner = slot[j] if outwards > 0 else slot[j - 1]
 
+    cdef bint is_held(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_keepers):
+            if (<PlaceKeeper> self.kept[k]).holds(filament, low, high):
+                return True
+        return False
+
+    cdef bint is_blocked(self, Py_ssize_t filament, int64_t at) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_keepers):
+            if not (<PlaceKeeper> self.kept[k]).unbinds and (<PlaceKeeper> self.kept[k]).holds(filament, at, at):
+                return True
+        return False
+
+    cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,
+                    double* energy) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef int n = 0
+        for k in range(self.n_keepers):
+            if (<PlaceKeeper> self.kept[k]).unbinds:
+                n += (<PlaceKeeper> self.kept[k]).let_go(world, start, after, filament, at, energy)
+        return n
+
+    cdef void hand_over(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
+                        Py_ssize_t other) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_keepers):
+            (<PlaceKeeper> self.kept[k]).move(world, filament, low, high, other)
+
     cdef Py_ssize_t free_filament(self) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.n):
@@ -107,13 +169,15 @@ cdef class FilamentEnds:
             # The foremost goes first.
             k = first + i if step > 0 else last - i
             self.move(world, slot[k], slot[k - step * by])
+        mark_grown(world, slot[first])
         return True
 
     cdef void move(self, World* world, int32_t source, int32_t target) noexcept nogil:
         self.room.move(world, source, target)
         world.subunits[target] = world.subunits[source]
+        world.material[target] = world.material[source]
         self.caps[target] = self.caps[source]
-        world.subunits[source] = self.caps[source] = 0
+        world.subunits[source] = world.material[source] = self.caps[source] = 0
 
     cdef double kinetic(self, World* world, Py_ssize_t filament) noexcept nogil:
         """The kinetic energy of a filament."""

@@ -432,12 +432,30 @@ cdef class Heads(LinkBinding):
         cdef int32_t next = self.task.walk.beside[2 * i + back]
         if not x < rate[0] + rate[1] or next == -2:
             return 0
-        if next == -1:
+        if next == -1 or not self.sites.is_here(next):
             return self.detach(world, t, i, OFF_END) if self.task.walk.leaves and not back else 0
         if self.is_full(next):
             return 0
         self.move_head(i, next)
         return self.stepped(world, t, i, next, back, 0.0)
+
+    cdef void loosen(self, World* world, double t, Py_ssize_t i, double* energy) noexcept nogil:
+        cdef int h = self.head[i] - 1
+        cdef bint alone = self.is_alone(i)
+        LinkBinding.loosen(self, world, t, i, energy)
+        self.head[i] = self.holding[i] = 0
+        self.lone_known = False
+        if alone:
+            self.molecules.put(self.cell_at(world, i), self.species, 1)
+            self.alone[0] -= 1
+            self.record(world, t, OFF_END, i if h == 0 else -1, i if h == 1 else -1, 0.0, INFINITY)
+        elif not self.carried:
+            self.alone[0] += 1
+
+    cdef void shift(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        LinkBinding.shift(self, i, j)
+        if self.head[i] != 0:
+            self.move_head(i, j)
 
     cdef void move_head(self, Py_ssize_t i, Py_ssize_t next) noexcept nogil:
         self.lone_known = False
@@ -478,8 +496,8 @@ cdef class Heads(LinkBinding):
         if not self.walking:
             return
         for k in range(2):
-            if beside[k] < 0:
-                if beside[k] == -1 and k == 0 and self.task.walk.leaves:
+            if beside[k] < 0 or not self.sites.is_here(beside[k]):
+                if beside[k] != -2 and k == 0 and self.task.walk.leaves:
                     ways.walk[0] = self.rates[self.holding[i], 0]
                 continue
             u = energy_of(rule, distance_of(&self.task, world, beside[k], other), &tension)
@@ -544,7 +562,7 @@ cdef class Heads(LinkBinding):
         """The head at the end i of a link goes forth or back, where there is room."""
         cdef int32_t next = self.task.walk.beside[2 * i + back]
         cdef int64_t id = self.id[i]
-        if next == -1:
+        if next == -1 or not self.sites.is_here(next):
             return self.drop(world, t, slot, i, other, energy, OFF_END, r)
         if self.is_full(next) or next == other:
             return 0

@@ -72,6 +72,8 @@ cdef struct Binding:
     const double* now
     const double* since
     double* far               # by block of those watched: the square of how far any has gone
+    bint beyond               # for `_copy`: also those just beyond an end that grows, else they are nowhere
+    unsigned char* listed     # (n,) whether those on filaments that grow were anywhere then; NULL: there are none
     double* then              # (n, 3) where sites were when pairs were listed
     double slack              # nm: how far the length of a link may differ from the measured one
     long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
@@ -168,6 +170,7 @@ cdef class LinkBinding(JumpOperation):
     cdef double gone(self, World* world, const double* now, const double* since) noexcept nogil
     cdef void rate_links(self, World* world) noexcept nogil
     cdef void add_rates(self) noexcept nogil
+    cdef void copy(self, World* world, bint beyond) noexcept nogil
     cdef int follow(self, World* world, double h) noexcept nogil
     cdef int list_pairs(self, World* world) noexcept nogil
     cdef void sort_pairs(self) noexcept nogil
@@ -179,6 +182,10 @@ cdef class LinkBinding(JumpOperation):
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
     # For classes with more than links:
+    # What is held at a site is let go by what is no part of this process, which books the energy.
+    cdef void loosen(self, World* world, double t, Py_ssize_t i, double* energy) noexcept nogil
+    # What is held at a site is held at another one, where nothing is.
+    cdef void shift(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
     # Whether two sites cannot be bound since another head is there, or none that could bind.
     cdef bint has_no_room(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
     # The rate of binding of two sites over k_on, but for energies, at most 1.

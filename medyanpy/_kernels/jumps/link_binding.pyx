@@ -37,6 +37,7 @@ Caches, and when they are computed again:
 """
 import numpy as np
 
+cimport cython
 from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
@@ -45,19 +46,23 @@ from libc.string cimport memcmp, memcpy, memset
 from medyanpy._kernels.core.arrays cimport table, vector
 from medyanpy._kernels.core.box cimport displacement, has_lengths
 from medyanpy._kernels.core.elementary cimport exp_, log_
+from medyanpy._kernels.jumps.filament_ends cimport PlaceKeeper
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.core.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.program cimport Change, LOST_COUNT, OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.forces.radial cimport evaluate
-from medyanpy._kernels.core.sites cimport LinkedSites, SiteArrays, SiteRows, SiteTable, where
+from medyanpy._kernels.core.sites cimport (
+    BEYOND, HERE, LinkedSites, PARKED, Places, SiteArrays, SiteRows, SiteTable, is_on_growing, where)
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 
 # Items of a block of any loop; slots whose bounds are added up at each event, near the root of how many there may be.
 cdef Py_ssize_t BLOCK = 256
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
+# All coordinates of sites that were nowhere: a number, as states hold.
+cdef double NOWHERE = 1e300
 
 cdef inline double _halved(double x, int c) noexcept nogil:
     """x 2^-c, exactly."""
@@ -125,14 +130,18 @@ cdef double _walk_bound(
     cdef double d[3]
     cdef double tension, q, least, most, rate, share, total = 0.0
     cdef int32_t next
+    cdef bint grows
     cdef int k
     most = fmax(energy_of(&t.rule, fmax(r - t.slack, 0.0), &tension), energy_of(&t.rule, r + t.slack, &tension))
     for k in range(2):
         rate = walk.back if k else walk.forth
         share = walk.behind_share if k else walk.ahead_share
         next = walk.beside[2 * foot + k]
-        if next < 0:
-            total += rate if next == -1 and k == 0 and walk.leaves else 0.0
+        grows = next >= 0 and is_on_growing(t.rows, next)
+        if next == -1 or grows:
+            # At the end of a filament; of one that grows it may come to be there.
+            total += rate if k == 0 and walk.leaves else 0.0
+        if next < 0 or (grows and t.rows.there[next] != HERE):
             continue
         _where_then(t, world, t.measured, next, x)
         displacement(&world.box, x, t.at + 3 * other, d)
@@ -252,13 +261,18 @@ cdef int _watch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     for i in range(first, last):
         if t.now != NULL:
             x = t.now + 3 * i
+            if x[0] == NOWHERE:
+                # It was nowhere when links were measured.
+                continue
+        elif t.watched == NULL and is_on_growing(t.rows, i) and t.rows.there[i] != HERE:
+            continue
         elif t.watched != NULL:
             x = world.x + 3 * <Py_ssize_t> t.watched[i]
         else:
             where(t.rows, world, i, site)
             x = site
         displacement(&world.box, t.since + 3 * i, x, d)
-        r = dot(d, d)
+        r = dot(d, d) if t.since[3 * i] != NOWHERE else INFINITY
         # This way round, so that a position that is not a number counts as far.
         if not r <= far:
             far = r if r == r else INFINITY
@@ -273,6 +287,8 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     for i in range(first, last):
         if t.watched == NULL:
             where(t.rows, world, i, t.measured + 3 * i)
+            if is_on_growing(t.rows, i) and t.rows.there[i] > (BEYOND if t.beyond else HERE):
+                t.measured[3 * i] = t.measured[3 * i + 1] = t.measured[3 * i + 2] = NOWHERE
         else:
             memcpy(t.measured + 3 * i, world.x + 3 * <Py_ssize_t> t.watched[i], 3 * sizeof(double))
     return 0
@@ -284,6 +300,8 @@ cdef int _place(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef Py_ssize_t i
     for i in range(first, last):
         _where_then(t, world, t.built, i, t.then + 3 * i)
+        if is_on_growing(t.rows, i):
+            t.listed[i] = PARKED if t.then[3 * i] == NOWHERE else HERE
     return 0
 
 
@@ -410,7 +428,11 @@ cdef class LinkBinding(JumpOperation):
                 total += fabs(rows.weight[k])
             most = fmax(most, total)
         self.task.n_watched, self.task.watched = rows.n, NULL
-        if not self.sites.has_arms and most < 1.0 + 1e-9 and rows.n_owners > 0:
+        self.task.listed = NULL
+        if rows.there != NULL:
+            # Weights follow how their links grow.
+            self.task.listed = <unsigned char*> vector[cython.uchar](self.held, np.zeros(rows.n, np.uint8))
+        elif not self.sites.has_arms and most < 1.0 + 1e-9 and rows.n_owners > 0:
             self.task.n_watched, self.task.watched = rows.n_owners, rows.owner
             number = np.searchsorted(
                 np.asarray(<int32_t[:rows.n_owners]> <int32_t*> rows.owner),
@@ -595,6 +617,14 @@ cdef class LinkBinding(JumpOperation):
                 self.built[mine, :] = before.built[its, :]
                 self.measured[mine, :] = before.measured[its, :]
 
+    def keepers_of(self, const int32_t[:, ::1] nodes not None, unbinds):
+        """Those who know what it holds on filaments with these nodes, as of `Places`; and for all places of its sites
+        whether ends that leave them let go what is held there."""
+        return [
+            LinkPlaces(self, places, own) for places, own in zip(self.sites.places, unbinds, strict=True)
+            if np.array_equal(places.nodes_of, nodes)
+        ]
+
     def bind(self, Py_ssize_t i, Py_ssize_t j):
         """Bind two sites now, whatever their distance: the reason why that may not be, or an empty string."""
         why = self.refused(i, j)
@@ -607,7 +637,7 @@ cdef class LinkBinding(JumpOperation):
     # The state ------------------------------------------------------------------------------------------------------
 
     cdef bint is_full(self, Py_ssize_t i) noexcept nogil:
-        return self.held_at(i) >= self.task.partners
+        return self.held_at(i) >= self.task.partners or not self.sites.is_here(i)
 
     cdef Py_ssize_t held_at(self, Py_ssize_t i) noexcept nogil:
         cdef const Site* s
@@ -689,6 +719,36 @@ cdef class LinkBinding(JumpOperation):
         self.take(i, id)
         self.numbers[0] -= 1
 
+    cdef void loosen(self, World* world, double t, Py_ssize_t i, double* energy) noexcept nogil:
+        cdef double tension, u
+        cdef Py_ssize_t slot, j
+        while self.end[i] > self.task.partners * i:
+            slot = self.end[i] - 1
+            j = self.other[slot]
+            u = energy_of(&self.task.rule, distance_of(&self.task, world, i, j), &tension)
+            self.part(i, slot)
+            energy[0] -= u
+            self.record(world, t, UNBIND, i, j, -u, INFINITY)
+        self.rated = False
+        self.n_changes[0] += 1
+
+    cdef void shift(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        cdef Py_ssize_t s, k, to
+        for s in range(self.task.partners * i, self.end[i]):
+            k = self.other[s]
+            for to in range(self.task.partners * k, self.end[k]):
+                if self.id[to] == self.id[s]:
+                    self.other[to] = <int32_t> j
+            to = self.end[j]
+            self.other[to], self.id[to] = self.other[s], self.id[s]
+            self.other[s], self.id[s] = -1, -1
+            if self.task.mean != NULL:
+                self.mean[to], self.mean[s] = self.mean[s], 0.0
+            self.end[j] += 1
+        self.end[i] = <int32_t> (self.task.partners * i)
+        self.rated = False
+        self.n_changes[0] += 1
+
     # The process ----------------------------------------------------------------------------------------------------
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
@@ -744,6 +804,7 @@ cdef class LinkBinding(JumpOperation):
 
     cdef void look(self, World* world) noexcept nogil:
         """Whether links are to be measured again."""
+        self.sites.follow(world)
         if self.looked_at == world.positions:
             return
         if self.on_points:
@@ -785,7 +846,7 @@ cdef class LinkBinding(JumpOperation):
                 self.rate_links(world)
             moved = self.off_rate * h > self.numbers[0]
         if moved:
-            over_blocks(_copy, t, world, t.n_watched, BLOCK)
+            self.copy(world, False)
             self.moved = self.rated = False
             self.listed[1] = 0
         if moved or not self.made:
@@ -793,7 +854,11 @@ cdef class LinkBinding(JumpOperation):
             far = INFINITY if self.listed[0] == 0 else self.gone(world, t.measured, t.built)
             if not far <= self.reach:
                 far = 0.0
+                if t.listed != NULL:
+                    self.copy(world, True)
                 memcpy(t.built, t.measured, 3 * t.n_watched * sizeof(double))
+                if t.listed != NULL:
+                    self.copy(world, False)
                 self.listed[0] = 1
                 self.made = False
             self.bound_pairs((2.0 * sqrt(far) + self.slack) * (1.0 + 1e-6))
@@ -810,6 +875,10 @@ cdef class LinkBinding(JumpOperation):
         memcpy(self.made_in, world.box.length, sizeof(self.made_in))
         return 0
 
+    cdef void copy(self, World* world, bint beyond) noexcept nogil:
+        self.task.beyond = beyond
+        over_blocks(_copy, &self.task, world, self.task.n_watched, BLOCK)
+
     cdef int list_pairs(self, World* world) noexcept nogil:
         cdef Binding* t = &self.task
         cdef SiteArrays then = self.sites.now
@@ -818,21 +887,24 @@ cdef class LinkBinding(JumpOperation):
         over_blocks(_place, t, world, t.n, BLOCK)
         self.neighbors.list.valid = 0
         then.x = t.then
+        if t.listed != NULL:
+            then.there = t.listed
         fault = self.neighbors.follow(world, &then)
         if fault != 0:
             return fault
         free(t.pair)
         free(self.pair)
         t.pair = self.pair = NULL
-        t.start[0] = 0
-        over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
+        # Of sites that are nowhere there are no rows.
+        memset(t.start, 0, (t.n + 1) * sizeof(long long))
+        over_blocks(_list, t, world, t.near.n, ROWS_PER_BLOCK)
         for i in range(t.n):
             t.start[i + 1] += t.start[i]
         t.pair = <Pair*> malloc((t.start[t.n] + 1) * sizeof(Pair))
         self.pair = <Pair*> malloc((t.start[t.n] + 1) * sizeof(Pair))
         if t.pair == NULL or self.pair == NULL:
             return OUT_OF_MEMORY
-        over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
+        over_blocks(_list, t, world, t.near.n, ROWS_PER_BLOCK)
         self.sort_pairs()
         free(t.pair)
         t.pair = NULL
@@ -982,6 +1054,47 @@ cdef class LinkBinding(JumpOperation):
                 _add(t, b)
         self.add_rates()
         self.n_changes[0] += 1
+
+
+cdef class LinkPlaces(PlaceKeeper):
+    """What a jump holds at the places of one lattice."""
+    cdef LinkBinding jump
+    cdef Places places
+
+    def __init__(self, LinkBinding jump not None, Places places not None, bint unbinds):
+        self.jump = jump
+        self.places = places
+        self.unbinds = unbinds
+
+    cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,
+                    double* energy) noexcept nogil:
+        cdef Py_ssize_t site = -1
+        if at % self.places.spacing == 0:
+            site = self.places.row(filament, self.places.first(at))
+        if site < 0 or not self.holds(filament, at, at):
+            return 0
+        # It is straight on from the end, where it was.
+        self.jump.sites.follow(world)
+        self.jump.start = start
+        self.jump.loosen(world, after, site, energy)
+        return 1
+
+    cdef bint holds(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil:
+        cdef Binding* t = &self.jump.task
+        cdef Py_ssize_t site
+        cdef int64_t m
+        for m in range(self.places.first(low), self.places.first(high + 1)):
+            site = self.places.row(filament, m)
+            if site >= 0 and _holding(site, t.end, t.held, t.partners) > 0:
+                return True
+        return False
+
+    cdef void move(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
+                   Py_ssize_t other) noexcept nogil:
+        cdef int64_t m
+        for m in range(self.places.first(low), self.places.first(high + 1)):
+            if self.places.row(filament, m) >= 0 and self.places.row(other, m) >= 0:
+                self.jump.shift(self.places.row(filament, m), self.places.row(other, m))
 
 
 cdef class Joined(Operation):

@@ -13,7 +13,7 @@ from libc.math cimport INFINITY, floor, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.elementary cimport exp_, sincos2pi
-from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_moved
+from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown, mark_moved
 from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
@@ -143,6 +143,9 @@ cdef class Seeds(JumpOperation):
         if fault != 0:
             return fault
         world.subunits[slot[0]] = self.size
+        world.material[slot[0]] = 0
+        world.material[slot[1]] = self.size
+        mark_grown(world, slot[0])
         world.subunits[slot[1]] = self.ends.caps[slot[0]] = self.ends.caps[slot[1]] = 0
         self.hold(world, filament, True)
         fault = self.weights.whole(world, &after, &asked)
@@ -160,8 +163,9 @@ cdef class Seeds(JumpOperation):
                                  kinetic, INFINITY if self.driven else 0.0)
         self.hold(world, filament, False)
         for c in range(2):
-            world.subunits[slot[c]] = 0
+            world.subunits[slot[c]] = world.material[slot[c]] = 0
             self.room.put_to_sleep(world, slot[c])
+        mark_grown(world, slot[0])
         self.room.next_id[0] -= 2
         return 0
 
@@ -170,7 +174,9 @@ cdef class Seeds(JumpOperation):
         cdef const End* minus = self.ends.end(2 * filament + 1)
         if minus.node < 0 or minus.before != plus.node or world.subunits[minus.node] != self.size:
             return False
-        return self.ends.caps[minus.node] == cap and self.ends.caps[plus.node] == 0
+        if self.ends.caps[minus.node] != cap or self.ends.caps[plus.node] != 0:
+            return False
+        return not self.ends.is_held(filament, world.material[minus.node], world.material[plus.node])
 
     cdef int dissolve(self, World* world, double t, Py_ssize_t filament, Draws* draws) noexcept nogil:
         cdef double u[2]
@@ -193,11 +199,13 @@ cdef class Seeds(JumpOperation):
                 v[3 * i + c] = world.v[3 * node[i] + c]
             world.subunits[node[i]] = 0
             self.room.put_to_sleep(world, node[i])
+        mark_grown(world, node[0])
         fault = self.weights.whole(world, &after, &asked)
         if fault != 0:
             return fault
         excess = (asked - asked_before) / self.kT
         if excess <= 0.0 or u[0] < exp_(-excess):
+            world.material[node[0]] = world.material[node[1]] = 0
             cell = self.pool.cell_of(world.x + 3 * <Py_ssize_t> node[0])
             self.book(cell, -1)
             if self.ageing is not None:
@@ -212,6 +220,7 @@ cdef class Seeds(JumpOperation):
                 world.v[3 * node[i] + c] = v[3 * i + c]
             self.room.settle(world, node[i])
         world.subunits[node[0]] = self.size
+        mark_grown(world, node[0])
         self.room.living[0] += 1
         mark_moved(world)
         self.hold(world, filament, True)

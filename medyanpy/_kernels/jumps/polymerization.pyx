@@ -39,7 +39,7 @@ from libc.stdint cimport int32_t, int64_t
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos2pi, sincos_
-from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_moved
+from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown, mark_moved
 from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Place
@@ -121,7 +121,7 @@ cdef class Polymerization(JumpOperation):
     n, momenta
         See `WorkSpace`.
     """
-    cdef FilamentEnds ends
+    cdef readonly FilamentEnds ends
     cdef const int32_t[::1] which
     # Where nodes come and go: of these the room, and the subunits of full links.
     cdef const int32_t[:, ::1] slots
@@ -317,6 +317,8 @@ cdef class Polymerization(JumpOperation):
         cdef int c, fault
         if end.node < 0 or self.ends.caps[end.node] != 0:
             return 0
+        if not grows and self.ends.is_blocked(self.ends.place(k).filament, world.material[end.node]):
+            return 0
         now = world.subunits[end.link]
         then = now + 1 if grows else now - 1
         x = world.x + 3 * <Py_ssize_t> end.node
@@ -382,6 +384,10 @@ cdef class Polymerization(JumpOperation):
         cdef const Place* one = self.ends.place(k)
         cdef double chemical = 0.0
         cdef bint aged = False
+        cdef int n_gone = 0
+        if not grows:
+            # Of the place that the end has left.
+            n_gone = self.ends.let_go(world, self.start, t, one.filament, world.material[node] + one.step, &energy)
         if self.ageing is not None:
             if grows:
                 self.ageing.of.come(one.filament, one.step > 0)
@@ -393,7 +399,7 @@ cdef class Polymerization(JumpOperation):
         if self.driven:
             chemical = INFINITY
             # Subunits come in the first state only.
-            if self.on > 0.0 and self.off > 0.0 and not aged:
+            if self.on > 0.0 and self.off > 0.0 and not aged and n_gone == 0:
                 # Of the concentration with the subunit in the pool, whichever way it goes.
                 chemical = self.kT * log_(
                     self.on * self.pool.amount(cell, self.species) / (self.off * self.pool.volume))
@@ -487,6 +493,7 @@ cdef class Polymerization(JumpOperation):
                 return fault
             world.subunits[other] = self.ends.caps[other] = 0
             world.subunits[outer] = self.least
+            world.material[other] = world.material[stays] + one.step * (then - now + self.least)
         else:
             displacement(&world.box, before, world.x + 3 * other, out)
             cosine = dot(d, out) / sqrt(dot(out, out))
@@ -494,10 +501,12 @@ cdef class Polymerization(JumpOperation):
             for c in range(3):
                 v[c] = world.v[3 * other + c]
             self.room.put_to_sleep(world, other)
-            world.subunits[outer] = 0
+            world.subunits[outer] = world.material[other] = 0
         world.subunits[link] = then
+        world.material[stays] += one.step * (then - now)
         for c in range(3):
             there[c] = x[c]
+        mark_grown(world, stays)
         mark_moved(world)
         fault = self.weights.whole(world, &every, &counted)
         if fault != 0:
@@ -515,14 +524,17 @@ cdef class Polymerization(JumpOperation):
             kinetic += self.ends.kinetic(world, one.filament)
             return self.book(world, t, k, splits, cell, stays, every - every_before, kinetic)
         world.subunits[link] = now
+        world.material[stays] -= one.step * (then - now)
+        mark_grown(world, stays)
         for c in range(3):
             there[c] = before[c]
         if splits:
-            world.subunits[outer] = world.subunits[other] = 0
+            world.subunits[outer] = world.subunits[other] = world.material[other] = 0
             self.room.put_to_sleep(world, other)
             self.room.next_id[0] -= 1
         else:
             world.subunits[outer] = self.least
+            world.material[other] = world.material[stays] + one.step * self.least
             self.room.alive[other] = 1
             self.room.ids[other] = kept
             for c in range(3):

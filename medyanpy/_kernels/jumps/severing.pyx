@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport sincos2pi
-from medyanpy._kernels.core.program cimport NO_ROOM, World
+from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown
 from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
 from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds
@@ -38,7 +38,7 @@ cdef class Severing(JumpOperation):
     n, momenta
         See `WorkSpace`.
     """
-    cdef FilamentEnds ends
+    cdef readonly FilamentEnds ends
     cdef Room room
     cdef double rise
     cdef public int state
@@ -155,9 +155,14 @@ cdef class Severing(JumpOperation):
             if k < at and self.room.alive[slot[k]]:
                 left += world.subunits[slot[k]]
         world.subunits[there[0]] = world.subunits[slot[at]]
+        world.material[there[0]] = world.material[slot[at]]
+        # What is at the cut stays with what is before it.
+        self.ends.hand_over(world, filament, world.material[slot[at]] + 1, world.material[slot[last]], other)
         world.subunits[slot[at]] = self.ends.caps[there[0]] = 0
         for k in range(at + 1, last + 1):
             self.ends.move(world, slot[k], there[k - at])
+        mark_grown(world, slot[at])
+        mark_grown(world, there[0])
         if self.ageing is not None:
             self.ageing.of.cut(filament, left, other)
         self.ends.draw_velocities(world, filament, self.kT, draws)

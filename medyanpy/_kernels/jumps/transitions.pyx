@@ -131,6 +131,8 @@ cdef class LinkTransitions(JumpOperation):
                 fault = derive_places(world)
                 if fault != 0:
                     return fault
+            if not begun:
+                self.binding.sites.follow(world)
             begun = True
             self.counts[0] += 1
             fault = self.attempt(world, t, u[1], draws)

@@ -14,7 +14,7 @@ from libc.string cimport memset
 from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.changes cimport swap
 from medyanpy._kernels.core.parallel cimport record_fault
-from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World
+from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World, mark_grown
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.core.elementary cimport exp_
 
@@ -132,6 +132,8 @@ cdef class Weights:
         cdef int ask, fault = change.swap(world, change)
         if fault != 0:
             return fault
+        for k in range(change.n_links):
+            mark_grown(world, change.links[k])
         for k in range(self.n_forces):
             ask = self.asks[k]
             # Also where no bead has moved: what is kept of neighbours holds for this state too.
