@@ -15,7 +15,7 @@ Leimkuhler and Matthews' step, of plain beads, which constraints may hold, in tw
 """
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.core.arrays cimport table, vector
+from medyanpy._kernels.core.arrays cimport vector
 from medyanpy._kernels.letters.kick cimport ForceSum
 from medyanpy._kernels.core.noise cimport normals_of, six_normals_of
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
@@ -161,7 +161,8 @@ cdef class _Flight(Operation):
         self.task.letter = letter
         self.task.c = vector(self.arrays, c)
         self.task.by = by
-        self.task.kept = table(self.arrays, kept)
+        self.arrays.append(kept)
+        self.task.kept = &kept[0, 0] if kept.shape[0] > 0 else NULL
 
 
 cdef class Push(_Flight):
