@@ -17,7 +17,7 @@ cdef void aslant(const double* d, double cosine, double turn, double* out) noexc
 
 
 cdef class Seeds(JumpOperation):
-    cdef FilamentEnds ends
+    cdef readonly FilamentEnds ends
     cdef Room room
     cdef double rise
     cdef int32_t size
