@@ -7,11 +7,11 @@ A molecule is in its pool (U), holds a place by one head (S), or two places by b
 
 for head h = 1, 2, with k_h = off_h / K_h, and V_0 the integral of exp(-U/kT) over the vector between the two ends. The
 weights C/K_h and C/(K_1 K_2) exp(-U/kT) / V_0 keep all of them in balance, whatever s is. A place has room for one
-head. D is a link: links and their bounds are those of link_binding.pyx. A molecule in S tries places of its other head,
-any of all, each at the rate of a relaxed link. Few molecules are in S, and most places are out of reach: that costs less
-than a list of the pairs of places. Where in a letter there would be more than PER_PLACE such attempts for each place,
-pairs are those of link_binding.pyx, tried at the larger rate of both heads, and refused unless one end is that of a head
-alone, and the other one has room.
+head. D is a link: links and their bounds are those of link_binding.pyx. A molecule in S tries places of its other
+head, any of all, each at the rate of a relaxed link. Few molecules are in S, and most places are out of reach: that
+costs less than a list of the pairs of places. Where in a letter there would be more than PER_PLACE such attempts for
+each place, pairs are those of link_binding.pyx, tried at the larger rate of both heads, and refused unless one end is
+that of a head alone, and the other one has room.
 
 Or one end of a link is carried by a site, and the other one is a head that binds places: a link binds and lets go as
 there, and no molecule is in a pool.
