@@ -28,12 +28,14 @@ COLUMNS = 6
 
 def width_for(subunits: int, spacing: int) -> int:
     """Return for how many places filaments of up to so many subunits need room."""
-    return -(-(subunits + 2 * MARGIN_OF_PLACES) // spacing) + 3
+    width: int = -(-(subunits + 2 * MARGIN_OF_PLACES) // spacing) + 3
+    return width
 
 
 def room_in(width: int, spacing: int) -> int:
     """Return up to how many subunits filaments may have."""
-    return (width - 3) * spacing - 2 * MARGIN_OF_PLACES
+    most: int = (width - 3) * spacing - 2 * MARGIN_OF_PLACES
+    return most
 
 
 def checked(what: str, growth: np.ndarray, handles: "Sequence[Handle]") -> np.ndarray:
@@ -103,7 +105,7 @@ def now(growth: np.ndarray, handles: "Sequence[Handle]", state: Any) -> tuple[np
         rows = kind.node_rows
         subunits, material = (np.where(rows < 0, 0, state.column(c.name)[rows]) for c in (SUBUNITS, MATERIAL))
         leads = subunits > 0
-        there = leads.any(axis=1)
+        there = np.asarray(leads.any(axis=1))
         first = np.argmax(leads, axis=1)
         last = np.where(there, leads.shape[1] - np.argmax(leads[:, ::-1], axis=1), first)
         each = np.arange(len(rows))
