@@ -45,7 +45,7 @@ from medyanpy._kernels.core.sites cimport SiteTable, where
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.jump cimport Draws, draw_two
 from medyanpy._kernels.jumps.link_binding cimport (
-    BIND, UNBIND, LinkBinding, Rule, Walk, distance_of, energy_of, off_rate_at, off_rate_of, slope_of)
+    BIND, UNBIND, LinkBinding, Rule, Walk, distance_of, energy_of, off_rate_at, slope_of)
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 cdef double LARGEST_EXPONENT = 230.0
@@ -333,9 +333,7 @@ cdef class Heads(LinkBinding):
 
     cdef int close(self, World* world, double t, double x, Draws* draws) noexcept nogil:
         """The molecule in S at the share x of them tries a place of its other head."""
-        cdef const Rule* rule = &self.task.rule
         cdef double u[2]
-        cdef double r, energy, tension, there
         cdef Py_ssize_t i, j, k
         cdef int h
         if not self.lone_known:
@@ -352,18 +350,8 @@ cdef class Heads(LinkBinding):
         if self.n_places[h] == 0:
             return 0
         j = self.places[h][min(<Py_ssize_t> (u[0] * self.n_places[h]), self.n_places[h] - 1)]
-        if not u[1] * self.reaching < self.closing[h] * self.n_places[h] or self.has_no_room(i, j):
-            return 0
-        i, j = min(i, j), max(i, j)
-        r = distance_of(&self.task, world, i, j)
-        if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
-            return 0
-        energy = energy_of(rule, r, &tension)
-        there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
-        if not u[1] * self.reaching < self.closing[h] * self.n_places[h] * there:
-            return 0
-        return self.bind_pair(
-            world, t, i, j, energy, there, rule.k_off if self.task.mean != NULL else off_rate_of(rule, r))
+        return self.try_pair(
+            world, t, min(i, j), max(i, j), u[1], self.task.rule.k_on * self.n_places[h] / self.reaching, 1.0)
 
     cdef Py_ssize_t cell_at(self, World* world, Py_ssize_t i) noexcept nogil:
         cdef double x[3]

@@ -935,13 +935,10 @@ cdef class LinkBinding(JumpOperation):
 
     cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil:
         """Try the pair at which the sum of 2^-c passes x."""
-        cdef const Rule* rule = &self.task.rule
-        cdef const Binding* task = &self.task
         cdef const Pair* pair
-        cdef Py_ssize_t i, j
         cdef long long first = 0, next = 0
         cdef double u[2]
-        cdef double r, energy, tension, there, w
+        cdef double w
         cdef int c, last = -1
         for c in range(CLASSES):
             if self.n_pairs[c] > 0:
@@ -959,19 +956,25 @@ cdef class LinkBinding(JumpOperation):
         w = _halved(u[0], last)
         if w >= self.bound[pair.bin]:
             return 0
-        i, j = pair.i, pair.j
+        return self.try_pair(world, t, pair.i, pair.j, w, 1.0, min(self.bound[pair.bin], _halved(1.0, last)))
+
+    cdef int try_pair(self, World* world, double t, Py_ssize_t i, Py_ssize_t j, double x, double factor,
+                      double most) noexcept nogil:
+        cdef const Rule* rule = &self.task.rule
+        cdef double r, energy, tension, there
         if self.has_no_room(i, j):
             return 0
-        r = distance_of(task, world, i, j)
+        r = distance_of(&self.task, world, i, j)
         if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
             return 0
         energy = energy_of(rule, r, &tension)
         there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
-        if not there <= self.bound[pair.bin] <= _halved(1.0, last):
+        if not there <= most:
             return self.lost(world)
-        if not w < self.share_of(i, j) * there:
+        if not x < factor * self.share_of(i, j) * there:
             return 0
-        return self.bind_pair(world, t, i, j, energy, there, rule.k_off if task.mean != NULL else off_rate_of(rule, r))
+        return self.bind_pair(
+            world, t, i, j, energy, there, rule.k_off if self.task.mean != NULL else off_rate_of(rule, r))
 
     cdef int bind_pair(self, World* world, double t, Py_ssize_t i, Py_ssize_t j, double energy, double there,
                        double back) noexcept nogil:
