@@ -190,7 +190,7 @@ cdef class LinkBinding(JumpOperation):
     cdef bint has_no_room(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
     # The rate of binding of two sites over k_on, but for energies, at most 1.
     cdef double share_of(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
-    # Bind two sites, lower first, if x is below the factor times the rate over k_on; energies leave at most `most` of it.
+    # Bind two sites, lower first, if x is below the factor times the rate over k_on, to which energies leave `most`.
     cdef int try_pair(self, World* world, double t, Py_ssize_t i, Py_ssize_t j, double x, double factor,
                       double most) noexcept nogil
     # Bind two sites, which adds this energy; `there` and `back` are the rates, the former over k_on.
