@@ -94,8 +94,8 @@ def at_start(growth: np.ndarray, handles: "Sequence[Handle]") -> np.ndarray:
 
 
 def now(growth: np.ndarray, handles: "Sequence[Handle]", state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return between which beads (n, 2) sites lie in a state, at which share of the way (n,), and their numbers
-    (n,) int; the share is nan where there is no such place, and of sites that stay what they are."""
+    """Return where sites are on their filaments in a state: two beads (n, 2), the share of the way between them (n,),
+    and numbers (n,) int. The share is nan where there is no such place; other sites are what they are."""
     beads, share = np.zeros((len(growth), 2), np.int64), np.full(len(growth), np.nan)
     numbers = growth[:, ROW].copy()
     if not hasattr(state, "column"):
