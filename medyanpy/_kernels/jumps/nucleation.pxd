@@ -10,9 +10,10 @@ from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Weights
 
 
-# A unit vector (3,) anywhere on the sphere, of two uniform numbers; and one at an angle of this cosine to the unit
-# vector d, at a uniform turn about it.
+# A unit vector (3,) anywhere on the sphere, of two uniform numbers; and, at a uniform turn about the unit vector d, one
+# across it, and one at an angle of this cosine to it.
 cdef void on_sphere(double u, double turn, double* out) noexcept nogil
+cdef void beside(const double* d, double turn, double* out) noexcept nogil
 cdef void aslant(const double* d, double cosine, double turn, double* out) noexcept nogil
 
 

@@ -30,10 +30,10 @@ cdef void on_sphere(double u, double turn, double* out) noexcept nogil:
     out[1] *= sine
 
 
-cdef void aslant(const double* d, double cosine, double turn, double* out) noexcept nogil:
+cdef void beside(const double* d, double turn, double* out) noexcept nogil:
     cdef double axis[3]
     cdef double across[3]
-    cdef double root, s, c, sine = sqrt(max(0.0, 1.0 - cosine * cosine))
+    cdef double root, s, c
     cdef int i
     across[0] = across[1] = across[2] = 0.0
     across[0 if d[0] * d[0] < 0.4 else 1] = 1.0
@@ -44,7 +44,15 @@ cdef void aslant(const double* d, double cosine, double turn, double* out) noexc
     cross(d, axis, across)
     sincos2pi(turn, &s, &c)
     for i in range(3):
-        out[i] = cosine * d[i] + sine * (c * axis[i] + s * across[i])
+        out[i] = c * axis[i] + s * across[i]
+
+
+cdef void aslant(const double* d, double cosine, double turn, double* out) noexcept nogil:
+    cdef double sine = sqrt(max(0.0, 1.0 - cosine * cosine))
+    cdef int i
+    beside(d, turn, out)
+    for i in range(3):
+        out[i] = cosine * d[i] + sine * out[i]
 
 
 cdef class Seeds(JumpOperation):

@@ -38,12 +38,13 @@ from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
-from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos2pi, sincos_
+from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos_
 from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown, mark_moved
-from medyanpy._kernels.core.vec3 cimport cross, dot
+from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Place
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
+from medyanpy._kernels.jumps.nucleation cimport aslant
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Trial, Weights
 
@@ -548,24 +549,10 @@ cdef class Polymerization(JumpOperation):
                              ) noexcept nogil:
         """A unit vector from the law of a joint behind a link of direction d."""
         cdef double u[2]
-        cdef double axis[3]
-        cdef double across[3]
-        cdef double c, s, sine, length
-        cdef int i
+        cdef double c
         draw_two(draws, u)
         c = 1.0 - 2.0 * u[0]
         if bending > 0.0:
             c = 1.0 + self.kT / bending * log_(1.0 - u[0] * (1.0 - exp_(-2.0 * bending / self.kT)))
         cosine[0] = min(1.0, max(-1.0, c))
-        for i in range(3):
-            out[i] = 0.0
-        out[0 if d[0] * d[0] < 0.4 else 1] = 1.0
-        cross(d, out, axis)
-        length = sqrt(dot(axis, axis))
-        for i in range(3):
-            axis[i] /= length
-        cross(d, axis, across)
-        length = sqrt(max(0.0, 1.0 - cosine[0] * cosine[0]))
-        sincos2pi(u[1], &sine, &s)
-        for i in range(3):
-            out[i] = cosine[0] * d[i] + length * (s * axis[i] + sine * across[i])
+        aslant(d, cosine[0], u[1], out)

@@ -13,12 +13,12 @@ from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
-from medyanpy._kernels.core.elementary cimport sincos2pi
 from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown
-from medyanpy._kernels.core.vec3 cimport cross, dot
+from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
 from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
+from medyanpy._kernels.jumps.nucleation cimport beside
 from medyanpy._kernels.jumps.trial cimport Weights
 
 
@@ -113,10 +113,9 @@ cdef class Severing(JumpOperation):
         cdef double x[3]
         cdef double u[2]
         cdef double d[3]
-        cdef double axis[3]
         cdef double across[3]
         cdef double v[3]
-        cdef double before = 0.0, after = 0.0, asked = 0.0, kinetic, length, sine, cosine, c, s
+        cdef double before = 0.0, after = 0.0, asked = 0.0, kinetic, length, sine, cosine
         cdef Py_ssize_t other = self.ends.free_filament(), start, k
         cdef int64_t left = 0
         cdef int fault, q
@@ -133,19 +132,12 @@ cdef class Severing(JumpOperation):
         for q in range(3):
             d[q] /= length
             v[q] = world.v[3 * slot[at] + q]
-            across[q] = 0.0
-        across[0 if d[0] * d[0] < 0.4 else 1] = 1.0
-        cross(d, across, axis)
-        s = 1.0 / sqrt(dot(axis, axis))
-        for q in range(3):
-            axis[q] *= s
-        cross(d, axis, across)
         draw_two(draws, u)
-        sincos2pi(u[0], &s, &c)
+        beside(d, u[0], across)
         sine = 0.5 * self.rise / length
         cosine = sqrt(1.0 - sine * sine)
         for q in range(3):
-            x[q] = world.x[3 * slot[at] + q] + length * ((1.0 - cosine) * d[q] + sine * (c * axis[q] + s * across[q]))
+            x[q] = world.x[3 * slot[at] + q] + length * ((1.0 - cosine) * d[q] + sine * across[q])
         start = (self.ends.slots.shape[1] - (last - at + 1)) // 2
         there = &self.ends.slots[other, start]
         fault = self.room.wake(world, there[0], x, v)
