@@ -121,8 +121,7 @@ class FilamentsKind(ChainsKind, BeadsKind):
     @property
     def node_rows(self) -> np.ndarray:
         """Rows (f, n) that the nodes of each filament may have, as `slots`, or that they have, -1 beyond."""
-        slots = self.slots
-        if slots is None:
+        if (slots := self.slots) is None:
             n = np.diff(self.handle.starts)
             slots = np.full((len(n), n.max(initial=1)), -1)
             slots[np.arange(slots.shape[1]) < n[:, None]] = self.handle.beads
@@ -523,9 +522,8 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
     ) -> Lattice:
         """Return places at equal distances along all filaments, from their first nodes on.
 
-        On filaments that grow there are places for all that there is room for. A filament has those on its way from end
-        to end, ends included, and they keep their numbers and what is held there as it grows, shrinks, gets and loses
-        nodes, or is cut.
+        A filament that grows has those from end to end. They keep their numbers and what is held there as it grows,
+        shrinks, gets and loses nodes, or is cut.
 
         Parameters
         ----------
@@ -533,12 +531,10 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
             From each place to the next, along links at rest: 2.7 for the subunits of actin, 8 for those of a
             protofilament of a microtubule. On filaments that grow, a multiple of the rise.
         at_end : str
-            Of filaments that grow: ``"block"``, an end does not leave a place that is held, in balance; or
-            ``"unbind"``, it leaves it as it does any other place, and what is held there is let go. The latter has no
-            way back, so that growth is driven. A filament dissolves only where nothing is held on it.
+            Of filaments that grow: ``"block"``, ends do not leave places that are held, in balance; ``"unbind"``, they
+            let go what is held there, so that growth is driven. Filaments dissolve only where nothing is held.
         most_subunits : int, optional
-            Of filaments that grow: of a filament, for which there shall be places. As many as it may come to have by
-            `jumps.Polymerization` with its usual `subunits`, unless told.
+            There are places for so many of a filament that grows; by default for what `jumps.Polymerization` allows.
 
         Returns
         -------
@@ -548,8 +544,7 @@ class Filaments(Chains, Beads, kind=FilamentsKind):
         Raises
         ------
         ParameterError
-            A spacing that is not > 0, or longer than a filament, or not a multiple of the rise. A `most_subunits` below
-            what a filament has.
+            A spacing not > 0, longer than a filament, or not a multiple of the rise; too few `most_subunits`.
         TopologyError
             Rings.
         """

@@ -82,7 +82,7 @@ class Branching(SeedJump):
     while it has exactly n subunits, one link, and no cap at its plus end.
 
     At `release_rate` a branch of any length lets go: its molecule goes back to the pool, its filament stays, free, with
-    a minus end that is not capped. There is no way back. So with a `release_rate`, or where one of the other rates is
+    a minus end that is not capped. That is not undone. So with a `release_rate`, or where one of the other rates is
     0, the jump is driven; else it is balanced. Beads that activate are catalysts, and do not shift the balance.
 
     ``state.links(links)`` has the branches, and ``state.jumps[name]["links"]`` the place of each, and its first node
@@ -184,7 +184,7 @@ class Branching(SeedJump):
 
     @property
     def driven(self) -> bool:  # type: ignore[override]
-        """True if branches let go, or one of the other rates is 0, so that there is no way back."""
+        """True if branches let go, or one of the other rates is 0: what they do is not undone."""
         return 0.0 in (self.rate, self.dissolution_rate) or self.release_rate > 0.0
 
     @property

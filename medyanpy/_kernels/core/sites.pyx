@@ -320,9 +320,9 @@ cdef class SiteTable:
         cdef Py_ssize_t i, k
         cdef int32_t node
         cdef long long e
-        cdef bint anew = self.world != world.number or self.written != world.written
+        cdef bint other = self.world != world.number or self.written != world.written
         for own in self.places:
-            if not anew and world.grown - self.grown <= GROWN:
+            if not other and world.grown - self.grown <= GROWN:
                 for e in range(self.grown, world.grown):
                     i = own.filament[world.grown_at[e % GROWN]]
                     if i >= 0:
@@ -584,8 +584,7 @@ cdef class SiteTable:
 
 
 cdef class SomeSites:
-    """Of many sites some: a table of their own, which is filled anew whenever others are wanted, so that nobody need go
-    over all.
+    """Table of some of many sites, which is filled again whenever others are wanted, so that no caller goes over all.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ cdef class SubunitStates:
     cdef const int32_t[::1] subunits
 
     cdef void recount(self) noexcept nogil
-    # Count them anew if need be; a jump that asks for more has called this in its letter.
+    # Count them again if need be; a jump that asks for more has called this in its letter.
     cdef void follow(self, World* world) noexcept nogil
     # The state of the subunit at an end.
     cdef int at_end(self, Py_ssize_t filament, bint plus) noexcept nogil

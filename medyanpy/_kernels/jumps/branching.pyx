@@ -9,7 +9,7 @@ direction of the seed, come from the laws of the spring and of the angle,
     sin(theta) exp(-k (1 - cos(theta - theta0)) / kT),   any turn about the mother
 
 so that M branches have the weight (k C_m C^n / k_off)^M, wherever they point. A branch lets go at a rate of its own,
-and is a free filament then: there is no way back. The minus end of a branch is capped.
+and is a free filament then: that is not undone. The minus end of a branch is capped.
 
 State: the place of each daughter filament, -1 of others. Terms of the two forces follow from it, and from which nodes
 the daughters have; they are laid out again once beads have been created or removed, arrays written to, or an event has
