@@ -14,12 +14,12 @@ VELOCITY, OFF = 0.02, 0.004
 def gliding(motors, duty, copies, seed=1):
     """Filaments that slide along x over fixed heads, `motors` of them in reach of each: (simulation, filaments)."""
     topology = mp.Topology()
-    y, box = 500.0 * np.arange(copies), 2.0 * LENGTH
+    y, box = 500.0 * np.arange(copies), 2.5 * LENGTH
     nodes = [[[0.0, own, 0.0], [LENGTH, own, 0.0]] for own in y]
     # Positions of BAOAB have the right width for any step: that of springs is 2.9 nm, and forgotten in a few steps.
     mass = 0.5 * STIFFNESS * max(motors, 4.0) / 0.4
     track = topology.add_filaments(nodes, mass, mass)
-    system = mp.System(topology, box=[box, np.inf, np.inf])
+    system = mp.System(topology, box=[box, None, None])
     system.add_force(mp.forces.HarmonicTrap(track, (0.0, 0.2, 0.2), np.concatenate(nodes)))
     springs = system.add_force(mp.forces.Links([], [], stiffness=STIFFNESS, length=0.0))
     apart = LENGTH / motors
