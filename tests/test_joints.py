@@ -393,7 +393,7 @@ def test_bad_joints_are_refused(change, error, message):
     assert len(topology.handles) == 2
 
 
-def test_what_joints_cannot_have_is_refused():
+def test_potentials_kicks_and_schemes_without_joints_are_refused():
     topology, bodies = free_chain()
     joints = topology["joints"]
     system = system_with(topology, mp.forces.ConstraintFixmanPotential(joints, kT=1.0))

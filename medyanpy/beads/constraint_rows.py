@@ -72,7 +72,8 @@ class Rows(NamedTuple):
 
 
 class Bodies(NamedTuple):
-    """What beads have that turn, in rows for all beads (n, ...): others have 0, and the orientation 1."""
+    """Orientations, momenta and torques of what turns, in rows for all beads (n, ...): others have 0, and the
+    orientation 1."""
 
     orientations: np.ndarray
     momenta: np.ndarray

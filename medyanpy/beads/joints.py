@@ -54,7 +54,7 @@ def join(
         rods, or a body and a place in space.
     kind : "ball", "hinge" or "fixed"
         Which removes 3, 5 or 6 degrees of freedom.
-    axes : (3,) or (m, 3) float
+    axes : (3,) or (m, 3) float, dimensionless, not zero
         Of hinges: their directions in space at the start, of any length.
     length : float or (m,) float, nm, > 0, optional
         Scale of tolerances. By default the largest of the arms and of the radii of gyration of both sides; without
@@ -70,7 +70,7 @@ def join(
     Raises
     ------
     ParameterError
-        Another kind; axes that are missing, zero, or given without a hinge; a length outside its domain.
+        Another kind. Axes that are missing or zero, or given without a hinge. A length outside its domain.
     TopologyError
         As `constrain`. Numbers of places that differ. Weighted sites and places on filaments that grow. Sides of hinges
         and fixed joints that do not turn.
