@@ -27,7 +27,7 @@ import medyanpy as mp
 
 
 @every_system
-@pytest.mark.parametrize(("word", "more"), [("BAOAB", {}), ("OBABO", {"rotation": "exact"})])
+@pytest.mark.parametrize(("word", "more"), [("BAOAB", {}), ("OBABO", {"rotation": "exact"}), ("GABAG", {})])
 def test_joints_hold_and_speeds_at_them_are_equal_at_every_step(build, word, more):
     """Speeds by differences along the free motion: gaps grow as its square."""
     context = made(build, word, heat=1.0, tolerance=1e-10, **more)
@@ -91,11 +91,12 @@ def test_the_energy_does_not_drift(build):
     assert abs(second.mean() - first.mean()) < 0.2 * np.ptp(first) + 1e-9
 
 
-def free_chain(kind="ball", order=(0, 1, 2)):
+def free_chain(kind="ball", parts=1):
     topology = mp.Topology()
     x = np.array([[0.0, 0.0, 0.0], [0.0, 2.0, 0.0], [2.0, 2.0, 0.3]])
     q = np.array([TURNED, [1.0, 0.0, 0.0, 0.0], TURNED * [1, -1, 1, -1]])
-    bodies = topology.add_rigid_bodies(x, q, [1.0, 2.0, 1.5], [[1.0, 0.7, 1.4], [0.5, 0.8, 0.6], [0.9, 0.6, 0.7]])
+    bodies = topology.add_rigid_bodies(x, q, [1.0, 2.0, 1.5], [[1.0, 0.7, 1.4], [0.5, 0.8, 0.6], [0.9, 0.6, 0.7]],
+                                       rotation_parts=parts)  # fmt: skip
     for a, b in ((0, 1), (1, 2)):
         middle = 0.5 * (x[a] + x[b]) + [0.1, 0.0, 0.3]
         sides = [bodies.sites(np.tile(within(q[k], middle - x[k]), (1, 1)))[[k]] for k in (a, b)]
@@ -217,6 +218,22 @@ def test_paths_are_those_of_bodies_made_of_beads():
     errors = [np.abs(bodies(h, start) - wanted).max() for h in (0.04, 0.02)]
     assert errors[0] < 0.05
     assert 3.5 < errors[0] / errors[1] < 4.5
+
+
+def test_exact_rotation_is_the_limit_of_many_parts():
+    """At joints too: of 40 parts the flight is the exact one, to 1/40² of the error of one part."""
+
+    def run(parts, rotation):
+        topology, _ = free_chain(parts=parts)
+        context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAB", 0.1, rotation=rotation))
+        context.set_velocities_to_temperature(kT=1.0, seed=1)
+        context.step(5)
+        return whole(context).orientations
+
+    exact = run(1, "exact")
+    one, many = (np.abs(run(parts, "split") - exact).max() for parts in (1, 40))
+    assert 1e-5 < one < 0.1
+    assert many < one / 1200.0
 
 
 @pytest.mark.parametrize("build", [bodies_in_a_chain, bodies_on_a_vesicle])

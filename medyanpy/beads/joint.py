@@ -285,11 +285,12 @@ class Joint:
     # Multipliers -----------------------------------------------------------------------------------------------
 
     def multipliers(
-        self, x: np.ndarray, v: np.ndarray, forces: np.ndarray, bodies: Bodies | None
+        self, x: np.ndarray, v: np.ndarray, forces: np.ndarray, turning: dict[str, np.ndarray] | None
     ) -> "dict[Handle, list[tuple[np.ndarray, np.ndarray]]]":
         """Return the multipliers of each part of every handle: pairs of numbers (m,) within the part, and λ.
 
-        Positions, velocities and forces are (n, 3), in topology order; bodies are there if `has_arms`.
+        Positions, velocities and forces are (n, 3), in topology order; where `has_arms`, the attributes of `Bodies` are given, for oriented
+        beads.
 
         Raises
         ------
@@ -299,6 +300,7 @@ class Joint:
         which = np.unique(self._part).tolist()
         chosen = [(self.parts[p][1], self._number[self._part == p]) for p in which]
         found: dict[Handle, list[tuple[np.ndarray, np.ndarray]]] = {}
+        bodies = None if turning is None else Bodies.of(self.topology, **turning)
         for p, (_, number), values in zip(which, chosen, solved(self.first, chosen, x, v, forces, bodies), strict=True):
             found.setdefault(self.parts[p][0], []).append((number, values))
         return found

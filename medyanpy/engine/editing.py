@@ -4,9 +4,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from medyanpy.beads import Membrane, OrientedBeads
 from medyanpy.core.columns import ORIENTATIONS, SPECIES
 from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block
 from medyanpy.core.species import by_species
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
@@ -99,7 +99,7 @@ def describe_places(store: Store) -> None:
     known = ids[row]
     for handle in store.layout.topology.handles:
         kind = handle.kind.moves_with.kind
-        if isinstance(handle, Membrane):
+        if handle.kind.block is Block.VERTICES:
             # It starts as its mesh is; `constrain` refuses vertices here.
             continue
         if kind.takes_constraints and not kind.obstacle_to_constraints and len(handle):
@@ -109,8 +109,8 @@ def describe_places(store: Store) -> None:
             x = cast(Any, handle).positions.copy()
             place = store.layout.rank[row[k[there]]]
             x[there] = store.x[place]
-            if isinstance(handle, OrientedBeads):
-                q = handle.orientations.copy()
+            if ORIENTATIONS in handle.kind.columns:
+                q = cast(Any, handle).orientations.copy()
                 q[there] = store.arrays[ORIENTATIONS.array][place - store.layout.first_oriented]
                 handle._take(orientations=q)
             handle._take(positions=handle.kind.remade(x))

@@ -14,7 +14,6 @@ from medyanpy._kernels.letters.kick import KickForce
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.images import box_shown
 from medyanpy._tools.validation import words
-from medyanpy.beads.constraint_rows import Bodies
 from medyanpy.core.columns import ANGULAR_MOMENTA, ORIENTATIONS, Column
 from medyanpy.core.letters import LETTERS
 from medyanpy.engine.schedule import Schedule
@@ -113,18 +112,17 @@ class Measure:
         joint = topology.joint
         if joint is not None:
             # Parts that are solved jointly have the multipliers of the joint solve in place of their own.
-            for handle, parts in joint.multipliers(x, v, forces, self._bodies() if joint.has_arms else None).items():
+            for handle, parts in joint.multipliers(x, v, forces, self._turning() if joint.has_arms else None).items():
                 found[handle.name] = handle.kind.with_joint_multipliers(found[handle.name], parts)
         return {name: frozen(values) for name, values in found.items() if values is not None}
 
-    def _bodies(self) -> Bodies:
+    def _turning(self) -> dict[str, np.ndarray]:
         """Return orientations, angular momenta and torques of what turns."""
         arrays, shown = self.store.arrays, self.store.shown
         torques = self._added()[1].get(ANGULAR_MOMENTA, ANGULAR_MOMENTA.empty(0))
-        given = {"orientations": shown(ORIENTATIONS, arrays[ORIENTATIONS.array]),
-                 "momenta": shown(ANGULAR_MOMENTA, arrays[ANGULAR_MOMENTA.array]),
-                 "torques": shown(ANGULAR_MOMENTA, torques)}  # fmt: skip
-        return Bodies.of(self.store.layout.topology, **given)
+        return {"orientations": shown(ORIENTATIONS, arrays[ORIENTATIONS.array]),
+                "momenta": shown(ANGULAR_MOMENTA, arrays[ANGULAR_MOMENTA.array]),
+                "torques": shown(ANGULAR_MOMENTA, torques)}  # fmt: skip
 
     def _virials(self) -> dict[str, np.ndarray]:
         """Return the virial of every force."""
