@@ -289,8 +289,8 @@ class Joint:
     ) -> "dict[Handle, list[tuple[np.ndarray, np.ndarray]]]":
         """Return the multipliers of each part of every handle: pairs of numbers (m,) within the part, and λ.
 
-        Positions, velocities and forces are (n, 3), in topology order; where `has_arms`, the attributes of `Bodies` are given, for oriented
-        beads.
+        Positions, velocities and forces are (n, 3), in topology order. Where `has_arms`, attributes of `Bodies` are
+        given for oriented beads.
 
         Raises
         ------
