@@ -146,9 +146,8 @@ def retraced(context, n, atol=1e-9, least=1.0):
     context.step(n)
     there = context.get_state(positions=True, velocities=True)
     assert np.abs(there.positions - before.positions).max() > least
-    context.set_velocities(-there.velocities)
-    if there.angular_momenta is not None:
-        context.set_angular_momenta(-there.angular_momenta)
+    spin = there.angular_momenta
+    context.set_velocities(-there.velocities, angular_momenta=None if spin is None else -spin)
     context.step(n)
     after = context.get_state(positions=True, velocities=True)
     np.testing.assert_allclose(after.positions, before.positions, rtol=0.0, atol=atol)

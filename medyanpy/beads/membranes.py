@@ -23,6 +23,7 @@ class MembraneKind(Kind):
     handle: "Membrane"
     name = "vertices"
     block = Block.VERTICES
+    takes_constraints = True
 
     @property
     def fixed_beads(self) -> np.ndarray:
