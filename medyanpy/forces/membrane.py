@@ -589,7 +589,7 @@ class MembranePoolPressure(AtTemperature, _WithPool):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A pool that is not the inside of this membrane; neither or both of temperature and kT; a closed part of the mesh
+        A pool that is not the inside of this membrane; neither or both of temperature and kT. A closed part of the mesh
         that is turned inside out.
 
     Notes

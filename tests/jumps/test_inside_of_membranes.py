@@ -165,7 +165,7 @@ def test_the_inside_goes_through_pickles_checkpoints_and_edits(tmp_path):
     assert a.energies["MembranePoolPressure"] == pytest.approx(-n * np.log(v / volume(1.0)), abs=1e-12)
 
 
-def test_what_has_no_inside_is_refused_by_name():
+def test_pools_refuse_membranes_that_enclose_nothing():
     vesicle, pool, system = build({"A": 3}, presses=False)
     sheet = mp.Topology().add_membrane(mp.TriangleMesh.flat_sheet(3, 3, 1.0), 1.0)
     turned = mp.Topology().add_membrane(mp.TriangleMesh(X, np.array(FACES)[:, ::-1]), 1.0)

@@ -118,7 +118,7 @@ def mean_time(mesh, kind, h, rate, reach, wanted, steps, still=False):
     n = 400
     middle = np.linalg.norm(mesh.vertices[mesh.faces].mean(axis=1), axis=1).argmin()
     points = topology.add_intriangle_points(
-        membrane, triangles=[middle], barycentric=[[1.0 / 3.0] * 3], species=species, of_species="B", capacity=2 * n
+        membrane, triangles=[middle], barycentric=[[1.0 / 3.0] * 3], species=species, of_species="B", capacity=4 * n
     )
     system = mp.System(topology)
     near = n * np.pi * reach**2 / mesh.area
@@ -229,9 +229,29 @@ def test_a_thousand_and_a_thousand_decay_as_points_without_momenta_do():
         assert low < k_read < high
 
 
+def gathered(area, volume, lipid, pair, sigma):
+    """Means of M, MA and MABM of 665 A, 665 B and 3755 M, over whole numbers of molecules: each species has the weight
+    (room times activity)^n/n!, with the activity 1 of A, B and M. MAB and MBA are counted together."""
+    y, ma, mb = np.ogrid[540:660, 0:130, 0:130]
+    weights = []
+    for ab, x in [(ab, x) for ab in range(2) for x in range(4)]:
+        a, b, m = 665 - y - ab - x - ma, 665 - y - ab - x - mb, 3755 - ma - mb - x - 2 * y
+        shares = [(a, volume), (b, volume), (ab, volume / pair), (m, area), (ma, area / lipid), (mb, area / lipid),
+                  (x, 2.0 * area / (pair * lipid)), (y, area / (2.0 * sigma * lipid**2 * pair))]  # fmt: skip
+        logs = sum(np.maximum(n, 0) * np.log(z) - gammaln(np.maximum(n, 0) + 1) for n, z in shares)
+        weights.append((np.where((a >= 0) & (b >= 0), logs, -np.inf), m))
+    most = max(logs.max() for logs, _ in weights)
+    sums = np.zeros(4)
+    for logs, m in weights:
+        p = np.exp(logs - most)
+        sums += [p.sum(), (p * m).sum(), (p * ma).sum(), (p * y).sum()]
+    return sums[1:] / sums[0]
+
+
 def test_a_membrane_gathers_what_binds_to_it():
     """665 A and 665 B in 0.47 × 0.47 × 5 µm, 3755 lipids M: A and B bind M with 0.5 µM and each other with 20 µM,
-    between two members of the membrane with K_3D 2σ, σ = 1 nm. M 2440.5, MA and MB 56.5, MABM 600.7."""
+    between two members of the membrane with K_3D 2σ, σ = 1 nm. By mass action M 2440.5, MA and MB 56.5, MABM 600.7; of
+    whole numbers 2440.42, 56.34 and 600.92, since 7.7 A are free."""
     side, deep, sigma = 470.0, 5000.0, 1.0
     volume, h = side**2 * deep, 1e-6
     lipid, pair = 0.5 * MICROMOLAR, 20.0 * MICROMOLAR
@@ -240,7 +260,7 @@ def test_a_membrane_gathers_what_binds_to_it():
     kind = numbers_that_move(h, 1e8, 2.0)
     names = ["M", "MA", "MB", "MAB", "MBA", "MABM"]
     points = topology.add_intriangle_points(
-        membrane, species=dict.fromkeys(names, kind), counts={"M": 2440, "MA": 57, "MB": 57, "MABM": 600},
+        membrane, species=dict.fromkeys(names, kind), counts={"M": 2441, "MA": 57, "MB": 57, "MABM": 600},
         capacity=3755, seed=1,
     )  # fmt: skip
     system = mp.System(topology)
@@ -263,7 +283,10 @@ def test_a_membrane_gathers_what_binds_to_it():
         simulation.step(15)
         seen.append(list(points.counts(simulation.context.get_state(positions=True)).values()))
     seen = dict(zip(names, np.array(seen, float).T, strict=True))
-    wanted = {"M": (2440.5, 4.0), "MA": (56.54, 1.5), "MB": (56.54, 1.5), "MABM": (600.7, 2.5)}
+    m, ma, mabm = gathered(side**2, volume, lipid, pair, sigma)
+    assert (m, ma, mabm) == (pytest.approx(2440.423, abs=1e-3), pytest.approx(56.338, abs=1e-3),
+                             pytest.approx(600.918, abs=1e-3))  # fmt: skip
+    wanted = {"M": (m, 4.0), "MA": (ma, 1.5), "MB": (ma, 1.5), "MABM": (mabm, 2.5)}
+    print({name: round(float(seen[name].mean()), 3) for name in wanted})
     for name, (mean, sees) in wanted.items():
-        print(name, seen[name].mean())
         check_mean(name, seen[name], mean, time_series=True, sees=sees)
