@@ -225,7 +225,7 @@ def a_vesicle_is_turned_inside_out():
 
 @fault("pools.pyx", "measure", "NOT_FINITE", "Network", SMALLER)
 def a_vesicle_is_turned_inside_out_between_kicks():
-    """As above, by molecules that react."""
+    """In the first half of a step: molecules that react look first."""
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0]], mass=1.0)
     mesh = mp.TriangleMesh.icosphere(10.0, 2)
@@ -237,7 +237,7 @@ def a_vesicle_is_turned_inside_out_between_kicks():
     context = make(system, "BAJAB", 1.0)
     context.step(4)
     v = np.zeros((len(mesh.vertices) + 1, 3))
-    v[1:] = -mesh.vertices / 3.75
+    v[1:] = -mesh.vertices / 3.25
     context.set_velocities(v)
     return Scene(context, lambda: context.set_velocities(np.zeros_like(v)), vesicle.beads[0], "vesicle", "osmosis")
 
