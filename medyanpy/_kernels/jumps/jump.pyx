@@ -270,6 +270,7 @@ cdef class Jumps(Operation):
         cdef Draws draws
         cdef long long events = jump.counts[2]
         cdef long long step = world.step + self.late
+        cdef double more
         cdef int fault
         jump.energy = jump.kinetic = 0.0
         if step % jump.every != 0:
@@ -278,10 +279,18 @@ cdef class Jumps(Operation):
         jump.start = self.clock[0] + (step - self.clock[1]) * self.clock[2] + jump.every * self.before
         if self.late:
             jump.start -= jump.every * self.clock[2]
+        if jump.inside is not None:
+            fault = jump.inside.measure(world)
+            if fault != 0:
+                return fault
         self.begin(world, world.step, number, &draws)
         fault = jump.act(world, jump.every * self.h, &draws)
         if jump.moves and jump.counts[2] != events:
             # Forces are others now.
+            mark_moved(world)
+        if jump.inside is not None and jump.inside.gained(&more) != 0:
+            # And so is the pressure of its molecules.
+            jump.energy += more
             mark_moved(world)
         if fault == 0 and draws.next > MOST_DRAWS:
             world.fault.value = MOST_DRAWS
