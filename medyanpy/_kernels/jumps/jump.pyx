@@ -15,7 +15,9 @@ from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.core.elementary cimport log_core, sincos2pi
 from medyanpy._kernels.core.philox cimport JUMP, counter_word2, counter_word3, philox4x32
-from medyanpy._kernels.core.program cimport OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World, mark_moved
+from medyanpy._kernels.core.program cimport (
+    OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World, mark_moved, mark_relinked,
+)
 from medyanpy._kernels.core.work cimport add
 
 
@@ -87,6 +89,7 @@ cdef class JumpOperation(Operation):
         self.kT = NAN
         self.driven = False
         self.moves = True
+        self.relinks = False
         self.every = 1
         self.energy = self.kinetic = 0.0
         self.recording = False
@@ -280,9 +283,12 @@ cdef class Jumps(Operation):
             jump.start -= jump.every * self.clock[2]
         self.begin(world, world.step, number, &draws)
         fault = jump.act(world, jump.every * self.h, &draws)
-        if jump.moves and jump.counts[2] != events:
+        if jump.counts[2] != events:
             # Forces are others now.
-            mark_moved(world)
+            if jump.relinks:
+                mark_relinked(world)
+            elif jump.moves:
+                mark_moved(world)
         if fault == 0 and draws.next > MOST_DRAWS:
             world.fault.value = MOST_DRAWS
             return TOO_MANY_JUMPS
