@@ -240,8 +240,8 @@ cdef class Operation:
     cdef readonly object error
     # Whether it tells soon that a change is impossible, at little cost: jumps ask such forces first.
     cdef readonly bint asked_first
-    # Whether it takes long: it is asked last, and looks at the state of now first, by `local_energy_now`; and whether no
-    # term of its energy is below 0, so that this tells where it gains more than `Change.most`.
+    # Whether it takes long: it is asked last, and looks at the state of now first, by `local_energy_now`; and whether
+    # no term of its energy is below 0, so that this tells where it gains more than `Change.most`.
     cdef readonly bint asked_last
     cdef readonly bint is_positive
     # Terms (pairs, faces, vertices, ...) that `local_energy` has looked at, of all changes so far.
