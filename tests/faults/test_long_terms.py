@@ -168,5 +168,6 @@ def test_beads_start_in_a_container_at_any_image():
 def test_half_of_the_box_is_not_enough():
     """Rounding would choose between two images of what is held at just half of the box."""
     for box in (30.0, 30.0 * (1.0 + 1e-8)):
-        refuses(mp.ParameterError, "link 0 has a length of 15 nm", started, chain((box, None, None)))
-    started(chain((30.0 * (1.0 + 1e-6), None, None)))
+        refuses(mp.ParameterError, "link 0 has a length of 15 nm", mp.Context, chain((box, None, None)),
+                mp.VerletIntegrator(1e-12))  # fmt: skip
+    mp.Context(chain((30.0 * (1.0 + 1e-6), None, None)), mp.VerletIntegrator(1e-12))

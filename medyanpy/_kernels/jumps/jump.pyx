@@ -15,7 +15,9 @@ from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.core.elementary cimport log_core, sincos2pi
 from medyanpy._kernels.core.philox cimport JUMP, counter_word2, counter_word3, philox4x32
-from medyanpy._kernels.core.program cimport OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World, mark_moved
+from medyanpy._kernels.core.program cimport (
+    OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World, mark_moved, mark_relinked,
+)
 from medyanpy._kernels.core.work cimport add
 
 
@@ -87,6 +89,7 @@ cdef class JumpOperation(Operation):
         self.kT = NAN
         self.driven = False
         self.moves = True
+        self.relinks = False
         self.every = 1
         self.energy = self.kinetic = 0.0
         self.recording = False
@@ -285,9 +288,12 @@ cdef class Jumps(Operation):
                 return fault
         self.begin(world, world.step, number, &draws)
         fault = jump.act(world, jump.every * self.h, &draws)
-        if jump.moves and jump.counts[2] != events:
+        if jump.counts[2] != events:
             # Forces are others now.
-            mark_moved(world)
+            if jump.relinks:
+                mark_relinked(world)
+            elif jump.moves:
+                mark_moved(world)
         if jump.inside is not None and jump.inside.gained(&more) != 0:
             # And so is the pressure of its molecules.
             jump.energy += more
