@@ -593,6 +593,12 @@ class HamiltonPontryagin(Kick):
         return "angular velocities", "BA", "letters A and B with explicit kicks"
 
     def check_context(self, schedule: "Schedule") -> None:
+        joint = schedule.layout.topology.joint
+        if joint is not None and joint.has_arms:
+            raise ParameterError(
+                f"HamiltonPontryagin: {joint.first!r} joins bodies, whose flights have the impulses of joints: leave "
+                "kick= out"
+            )
         for handle in schedule.layout.handles:
             inertia = getattr(handle, "inertia", None)
             if inertia is None:

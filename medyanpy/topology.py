@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 
 from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.quaternions import turned
 from medyanpy._tools.tables import Displayed, Page, Table, amount, of_all
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, plain_name, whole_number
@@ -18,11 +19,13 @@ from medyanpy.beads import (
     constraints,
     free,
     intriangle_points,
+    joints,
     membranes,
     rigid_bodies,
     rods,
     surface_points,
 )
+from medyanpy.beads.constraint_rows import Bodies
 from medyanpy.beads.constraints import Constraints
 from medyanpy.beads.filaments import Directors, Filaments
 from medyanpy.beads.free import Balls, Beads
@@ -81,6 +84,7 @@ class Topology(Displayed, Guarded):
     add_rod: Final = rods.add_rod
     add_rods: Final = rods.add_rods
     constrain: Final = constraints.constrain
+    join: Final = joints.join
 
     def __init__(self) -> None:
         self._handles: list[Handle] = []
@@ -168,13 +172,18 @@ class Topology(Displayed, Guarded):
             self._joint = (Joint(self, written) if written else None,)
         return self._joint[0]
 
-    def start_positions(self, beads: np.ndarray) -> np.ndarray:
-        """Return where beads start, of handles that take constraints, (..., 3) nm."""
+    def start_positions(self, beads: np.ndarray, arms: np.ndarray | None = None) -> np.ndarray:
+        """Return where beads start, of handles that take constraints, (..., 3) nm; or what is at arms (..., 3) of
+        these, in their frames."""
         x = np.zeros((self._n_beads, 3))
         for handle in self._handles:
             if handle.kind.takes_constraints:
                 x[handle.beads] = cast(Any, handle).positions
         start: np.ndarray = x[beads]
+        if arms is None:
+            return start
+        q = Bodies.of(self).orientations[beads]
+        start = start + turned(q.reshape(-1, 4), arms.reshape(-1, 3)).reshape(arms.shape)
         return start
 
     def _start_from_now(self) -> None:

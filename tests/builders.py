@@ -12,6 +12,7 @@ from scipy.spatial import ConvexHull
 from scipy.special import gammaln
 
 import medyanpy as mp
+from medyanpy.testing.forces import add_with_pools
 
 
 def orients(rng, n):
@@ -76,10 +77,10 @@ def refuses(error, phrase, call, /, *arguments, **options):
 
 
 def system_with(topology, *forces, **options):
-    """Return a system of a topology with forces, added in this order."""
+    """Return a system of a topology with forces, added in this order, and the pools that these need."""
     system = mp.System(topology, **options)
     for force in forces:
-        system.add_force(force)
+        add_with_pools(system, force)
     return system
 
 
@@ -146,9 +147,8 @@ def retraced(context, n, atol=1e-9, least=1.0):
     context.step(n)
     there = context.get_state(positions=True, velocities=True)
     assert np.abs(there.positions - before.positions).max() > least
-    context.set_velocities(-there.velocities)
-    if there.angular_momenta is not None:
-        context.set_angular_momenta(-there.angular_momenta)
+    spin = there.angular_momenta
+    context.set_velocities(-there.velocities, angular_momenta=None if spin is None else -spin)
     context.step(n)
     after = context.get_state(positions=True, velocities=True)
     np.testing.assert_allclose(after.positions, before.positions, rtol=0.0, atol=atol)

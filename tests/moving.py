@@ -7,6 +7,7 @@ from builders import system_with
 
 import medyanpy as mp
 from medyanpy import forces
+from medyanpy._tools.quaternions import turned
 
 #
 # Each builds a new System, large enough that its loops really run in parallel (four blocks; the largest blocks are
@@ -356,6 +357,34 @@ def beads_that_feel_each_other_along_a_surface():
     return system
 
 
+def joints():
+    """Pairs of bodies at ball joints, hinges and fixed ones, in parts and of many at once; vertices that carry points
+    at bodies; what is beside them is not held."""
+    rng = np.random.default_rng(29)
+    topology, n = mp.Topology(), 90
+    x = rng.uniform(0.0, 60.0, (n, 3))
+    q = rng.normal(size=(2 * n, 4))
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    both = [topology.add_rigid_bodies(x + [2.0 * k, 0, 0], q[k * n : (k + 1) * n], rng.uniform(1.0, 2.0, n),
+                                      rng.uniform(1.0, 1.5, (n, 3)), (0.3, 0.2), rotation_parts=1 + k, name=f"side {k}")
+            for k in range(2)]  # fmt: skip
+    back = q * [1.0, -1.0, -1.0, -1.0]
+    arms = [turned(back[k * n : (k + 1) * n], np.tile([1.0 - 2.0 * k, 0.4, 0.1], (n, 1))) for k in range(2)]
+    sites = [bodies.sites(arm[:, None]) for bodies, arm in zip(both, arms, strict=True)]
+    third = n // 3
+    for k, kind in enumerate(("ball", "hinge", "fixed")):
+        own = slice(k * third, (k + 1) * third)
+        axes = rng.normal(size=(third, 3)) if kind == "hinge" else None
+        topology.join(sites[0][own], sites[1][own], kind, axes=axes)
+    vesicle = topology.add_membrane(sphere(5.0, 2), vertex_mass=1.0, vertex_friction=0.5)
+    topology.add_intriangle_points(vesicle, 100, mass=0.5, friction=0.3, seed=3)
+    held = topology.add_rigid_bodies(1.2 * vesicle.mesh.vertices[:5], np.tile([1.0, 0, 0, 0], (5, 1)), 1.0, [1.0] * 3,
+                                     (0.3, 0.2), name="held")  # fmt: skip
+    topology.join(vesicle.beads[:5], held.sites(-0.2 * vesicle.mesh.vertices[:5, None]))
+    pull = forces.HarmonicTrap([*both, held], 0.2, [0.0, 0.0, 0.0])
+    return system_with(topology, pull, forces.MembraneEdgeSprings(vesicle, 20.0))
+
+
 def constraints_of_its_own():
     """Many small components, with all functions of their programs, on all that can be held: filaments, some of them
     twistable, beads on a surface, free ones; a net that is one component; what is beside them is not."""
@@ -548,6 +577,7 @@ KINDS = {
     "beads on surfaces": beads_on_surfaces,
     "beads along surfaces": beads_that_feel_each_other_along_a_surface,
     "constraints of its own": constraints_of_its_own,
+    "joints": joints,
     "rigid bodies": rigid_bodies(points=True),
     "ellipsoids": ellipsoids,
     "elastic rods": rods(free=True),

@@ -7,8 +7,9 @@ import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, number, one_or_many, per_item
-from medyanpy.beads.joint import Joint, JointFlow, Rows
+from medyanpy._tools.validation import array, dimensions, number, one_or_many, per_item
+from medyanpy.beads.constraint_rows import Rows
+from medyanpy.beads.joint import Joint, JointFlow
 from medyanpy.core.handles import Handle, bead_numbers, handles_in
 from medyanpy.core.kinds import Block, Kind
 from medyanpy.errors import ParameterError, TopologyError, shortened
@@ -61,7 +62,9 @@ class ConstraintsKind(Kind):
             # Each of several texts has its own groups: only beads connect them.
             group = t * len(members) + np.arange(len(members))
             scale = written.tolerance * written.length
-            found.append(Rows(form, members[:, used], own, scale, group, _label(text)))
+            arms = None if written.arms is None else np.ascontiguousarray(written.arms[:, used])
+            arms = arms if arms is not None and arms.any() else None
+            found.append(Rows(form, members[:, used], own, scale, group, _label(text), arms=arms))
         return found if len(members) else []
 
     def bind(self, layout: "Layout") -> "Flow | None":
@@ -94,6 +97,8 @@ class Constraints(Handle, kind=ConstraintsKind):
         Functions that are zero.
     members : (m, k) int array
         Rows of the beads of each of the m constraints, or sets of constraints with several texts.
+    arms : (m, k, 3) float array or None, nm
+        What is held is so far away from each bead, in its frame; None where that is the beads themselves.
     parameters : dict of str to float or (m,) float
         Numbers that the texts name.
     length : (m,) float array, nm
@@ -106,13 +111,14 @@ class Constraints(Handle, kind=ConstraintsKind):
 
     def __init__(
         self, topology: "Topology", name: str, texts: tuple[str, ...], members: np.ndarray, parameters: dict[str, Any],
-        length: np.ndarray, tolerance: float,
+        length: np.ndarray, tolerance: float, arms: np.ndarray | None = None,
     ) -> None:  # fmt: skip
         nobody = np.empty(0)
         super().__init__(topology, name, topology.n_beads, nobody, nobody)
         self.positions: np.ndarray = np.empty((0, 3))
         self.texts = texts
         self.members = members
+        self.arms = arms
         self.parameters = parameters
         self.length = length
         self.tolerance = tolerance
@@ -129,7 +135,8 @@ class Constraints(Handle, kind=ConstraintsKind):
 
     def _keep(self, keep: np.ndarray) -> None:
         own = {n: v[keep] if isinstance(v, np.ndarray) else v for n, v in self.parameters.items()}
-        self._take(members=self.members[keep], length=self.length[keep], parameters=own)
+        arms = None if self.arms is None else self.arms[keep]
+        self._take(members=self.members[keep], length=self.length[keep], parameters=own, arms=arms)
 
     def remove(self, which: Numbers) -> None:  # type: ignore[override]
         """Remove constraints: their beads are free of them from then on.
@@ -171,7 +178,8 @@ class Constraints(Handle, kind=ConstraintsKind):
         texts = self.texts[0] if len(self.texts) == 1 else list(self.texts)
         return {
             "constraints": texts, "beads": self.topology.plain_rows(self.members), "length": self.length,
-            "tolerance": self.tolerance, "name": self.name, **self.parameters,
+            "tolerance": self.tolerance, "name": self.name, **({} if self.arms is None else {"arms": self.arms}),
+            **self.parameters,
         }  # fmt: skip
 
 
@@ -185,12 +193,14 @@ def _form(what: str, text: str, beads: int, one: dict[str, float], each: list[st
 
 def constrain(
     topology: "Topology", constraints: Any, beads: Numbers | Handle | Sequence[Handle], *,
-    length: Numbers | None = None, tolerance: float = 1e-10, name: str | None = None, **parameters: Numbers,
+    arms: Numbers | None = None, length: Numbers | None = None, tolerance: float = 1e-10, name: str | None = None,
+    **parameters: Numbers,
 ) -> Constraints:  # fmt: skip
-    """Hold functions of the coordinates of beads at zero.
+    """Hold functions of the coordinates of beads, and of places fixed to bodies, at zero.
 
     They are solved jointly with each other and with other constraints of the beads: the links of their filaments, the
-    surface that they are on. See "Constraints of your own" in the documentation.
+    surface that they are on. `join` makes joints of bodies and rods. See "Constraints of your own" in the
+    documentation.
 
     Of a running simulation, inside ``with topology.edit():``. They then have to hold where beads are now, which is
     where documents let beads that take constraints start from then on. Velocities lose what would break them.
@@ -202,8 +212,11 @@ def constrain(
         z), numbers and parameters, with ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions of
         :doc:`/forces/fields`. Several texts are several constraints for each row.
     beads : (m, k) int, (k,) int, or handle
-        The k >= 1 beads of each of m constraints, rows as in ``handle.beads``: free beads, balls, nodes of filaments
-        and beads on surfaces. Of a handle each bead alone.
+        The k >= 1 beads of each of m constraints, rows as in ``handle.beads``: free beads, balls, nodes of filaments,
+        beads on surfaces, vertices, bodies and nodes of rods. Of a handle each bead alone.
+    arms : (k, 3) or (m, k, 3) float, nm, optional
+        From each bead to the place that the text means, in the frame of the bead, which must then be a body or a node
+        of a rod; 0 where it means the bead.
     length : float or (m,) float, nm, > 0, optional
         Scale of tolerances. By default the largest distance between the beads of a row at the start (of one bead: from
         the origin) over √k, which keeps a distance of two beads to `tolerance` relative.
@@ -224,9 +237,9 @@ def constrain(
         named as something else; a length or tolerance outside its domain.
     TopologyError
         Beads that do not exist, are inactive, named twice in a row, in no text, or of another kind: in-triangle points,
-        vertices, oriented beads, directors, kinds defined elsewhere, surfaces of Python functions. A constraint that
-        does not hold at the start within 1e-3 of its length (beads are moved to where it does), or depends on others. A
-        topology in use outside of an edit.
+        directors, kinds defined elsewhere, surfaces of Python functions. An arm on a bead without orientation. Vertices
+        in an edit of a running simulation. A constraint that does not hold at the start within 1e-3 of its length
+        (beads are moved to where it does), or depends on others. A topology in use outside of an edit.
 
     Examples
     --------
@@ -245,16 +258,17 @@ def constrain(
     topology._refuse_if_in_use(what)
     topology._start_from_now()
     texts = as_texts(what, constraints)
-    members = _members(topology, what, beads, texts)
+    members, reach = _members(topology, what, beads, arms)
+    _refuse_vertices(topology, what, members)
     m, k = members.shape
     given = {key: scalar_if_one(per_item(f"{what}: {key}", value, m)) for key, value in parameters.items()}
     check_names(what, " ".join(texts), [f"{c}{j + 1}" for j in range(k) for c in "xyz"] + ["x", "y", "z"] * (k == 1),
                 tuple(given))  # fmt: skip
     _check_use(what, texts, members, given)
     tolerance = number(f"{what}: tolerance", tolerance, above=0.0)
-    lengths = _lengths(topology, what, members, length)
+    lengths = _lengths(topology, what, members, reach, length)
     name = topology._name(what, name, "constraints")
-    made = Constraints(topology, name, texts, members, given, lengths, tolerance)
+    made = Constraints(topology, name, texts, members, given, lengths, tolerance, reach)
     topology._keep(made)
     if not made.count:
         return made
@@ -266,8 +280,10 @@ def constrain(
     return made
 
 
-def _members(topology: "Topology", what: str, beads: Any, texts: tuple[str, ...]) -> np.ndarray:
-    """Return rows (m, k), checked."""
+def _members(
+    topology: "Topology", what: str, beads: Any, arms: Any
+) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
+    """Return rows (m, k) and arms (m, k, 3), checked; None without any arm."""
     handles = handles_in(beads)
     for handle in handles:
         if handle.topology is not topology:
@@ -285,17 +301,44 @@ def _members(topology: "Topology", what: str, beads: Any, texts: tuple[str, ...]
             f"{what}: row {i} names beads {members[i].tolist()}, but the topology has beads 0 to {topology.n_beads - 1}"
         )
     topology.expect_awake(what, members.ravel())
-    in_order = np.sort(members, axis=1)
-    twice = (in_order[:, 1:] == in_order[:, :-1]).any(axis=1)
+    m, k = members.shape
+    reach = None
+    if arms is not None:
+        each = dimensions(f"{what}: arms", arms, f"({k}, 3) or ({m}, {k}, 3)") > 2
+        given = array(f"{what}: arms", arms, (m, k, 3) if each else (k, 3))
+        reach = np.array(np.broadcast_to(given, (m, k, 3))) if given.any() else None
+    a, b = np.triu_indices(k, 1)
+    twice = members[:, a] == members[:, b]
+    if reach is not None:
+        twice &= (reach[:, a] == reach[:, b]).all(axis=2)
+        turning = [handle.beads for handle in topology.oriented_handles]
+        bare = reach.any(axis=2) & ~np.isin(members, np.concatenate([np.empty(0, np.int64), *turning]))
+        if bare.any():
+            i, j = (int(n) for n in np.argwhere(bare)[0])
+            raise TopologyError(
+                f"{what}: arms: row {i} has an arm on bead {members[i, j]} of "
+                f"{topology.handle_of(int(members[i, j])).name!r}, which has no orientation"
+            )
     if twice.any():
-        i = int(np.argmax(twice))
+        i = int(np.argmax(twice.any(axis=1)))
         raise TopologyError(f"{what}: row {i} names a bead twice: {members[i].tolist()}")
     for handle in topology.handles:
         among = np.isin(members, handle.beads)
         if among.any() and (obstacle := handle.kind.obstacle_to_constraints):
             i, j = np.argwhere(among)[0]
             raise TopologyError(f"{what}: bead {members[i, j]} belongs to {handle!r}, {obstacle}")
-    return members
+    return members, reach
+
+
+def _refuse_vertices(topology: "Topology", what: str, members: np.ndarray) -> None:
+    """Refuse vertices of membranes in an edit of a running simulation: documents begin with meshes as they were."""
+    held = set() if topology.joint is None else topology.joint.handles
+    for membrane in topology.membranes if topology._describe is not None else ():
+        if membrane in held or np.isin(members, membrane.beads).any():
+            raise TopologyError(
+                f"{what}: constraints hold vertices of {membrane!r}, which documents let start where its mesh has "
+                "them, and not where they are now: add all constraints before a Context is made"
+            )
 
 
 def _check_use(what: str, texts: tuple[str, ...], members: np.ndarray, parameters: dict[str, Any]) -> None:
@@ -312,11 +355,13 @@ def _check_use(what: str, texts: tuple[str, ...], members: np.ndarray, parameter
         raise TopologyError(f"{what}: {problem} on bead {j + 1} of the {k} in each row")
 
 
-def _lengths(topology: "Topology", what: str, members: np.ndarray, length: Any) -> np.ndarray:
+def _lengths(
+    topology: "Topology", what: str, members: np.ndarray, arms: np.ndarray | None, length: Any
+) -> np.ndarray:  # fmt: skip
     """Return lengths of constraints, (m,) nm."""
     if length is not None:
         return np.array(per_item(f"{what}: length", length, len(members), above=0.0))
-    x = topology.start_positions(members)
+    x = topology.start_positions(members, arms)
     if members.shape[1] == 1:
         found: np.ndarray = np.linalg.norm(x[:, 0], axis=1)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
 from medyanpy.beads.chains import carried_along
-from medyanpy.beads.joint import Rows
+from medyanpy.beads.constraint_rows import Rows
 from medyanpy.core.flows import ConstraintFlow, Flow, Stage, ornstein_uhlenbeck
 from medyanpy.surfaces.forms import of_text
 

@@ -8,9 +8,9 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.beads.adding import chains_of, joined
 from medyanpy.beads.chains import Chains, ChainsKind
+from medyanpy.beads.constraint_rows import solved
 from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, filament_rows
 from medyanpy.beads.free import Beads, BeadsKind
-from medyanpy.beads.joint import solved
 from medyanpy.beads.lattice import Lattice, lattice_of
 from medyanpy.core.columns import CAPS, MATERIAL, SUBUNITS, Column
 from medyanpy.core.flows import Flow
@@ -20,7 +20,7 @@ from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 
 if TYPE_CHECKING:
-    from medyanpy.beads.joint import Rows
+    from medyanpy.beads.constraint_rows import Rows
     from medyanpy.core.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology

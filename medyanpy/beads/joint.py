@@ -1,14 +1,15 @@
 """Constraints that share beads and are solved together: their rows, components, and order of elimination."""
 
 import heapq
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from medyanpy._kernels.selected import joint_constraints
+from medyanpy._kernels.selected import drift, joint_constraints
+from medyanpy.beads.constraint_rows import INDEPENDENT, Bodies, Rows, solved
 from medyanpy.core.flows import ConstraintFlow, Stage
-from medyanpy.errors import SimulationError, TopologyError
+from medyanpy.errors import TopologyError
 from medyanpy.surfaces.forms import Form
 
 if TYPE_CHECKING:
@@ -16,93 +17,14 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.topology import Topology
 
-__all__ = ["Joint", "JointFlow", "Rows", "solved"]
+__all__ = ["Joint", "JointFlow"]
 
-#: Rows of unit length with a least singular value below this depend on each other.
-INDEPENDENT = 1e-6
 # Rows of a block of the kernel: enough to fill its lanes.
 _ROWS_IN_BLOCK = 64
 # With more connected rows than this, dependence is checked by sparse elimination.
 _MOST_DENSE = 600
 # The most matrices that are checked together.
 _MOST_ENTRIES = 1 << 21
-
-
-class Rows(NamedTuple):
-    """Constraints g = 0 of one form, of one handle.
-
-    Attributes
-    ----------
-    form : Form
-    beads : (m, k) int
-        Rows of the topology.
-    own : (m, q) float
-        Numbers of each.
-    scale : (m,) float, nm
-        Largest deviation of a constraint.
-    group : (m,) int
-        Numbers, within the handle, of groups that it solves together, or would solve.
-    label : callable (i) -> str
-        Name of the i-th in messages.
-    share : float
-        The handle's multipliers are those of this form times it.
-    """
-
-    form: Form
-    beads: np.ndarray
-    own: np.ndarray
-    scale: np.ndarray
-    group: np.ndarray
-    label: Callable[[int], str]
-    share: float = 1.0
-
-
-def solved(
-    handle: "Handle", parts: list[tuple[Rows, np.ndarray]], x: np.ndarray, v: np.ndarray, forces: np.ndarray
-) -> list[np.ndarray]:
-    """Return the multipliers, as handles give them, of the numbers (m,) in each part of constraints: those with which
-    the second derivatives of all are 0. Positions, velocities and forces are (n, 3), in topology order.
-
-    Raises
-    ------
-    SimulationError
-        Multipliers that are not determined; it names the handle.
-    """
-    from scipy import sparse
-    from scipy.sparse import linalg
-
-    weight = np.zeros(len(x))
-    for other in handle.topology.handles:
-        if len(other):
-            weight[other.beads] = np.where(other.kind.fixed_beads, 0.0, 1.0 / other.mass)
-    ends = np.cumsum([len(number) for _, number in parts])
-    at, columns, values, bends = [], [], [], []
-    for end, (rows, number) in zip(ends, parts, strict=True):
-        beads, own = rows.beads[number], rows.own[number]
-        bends.append(rows.form.bends(x[beads], own, v[beads]))
-        at.append(np.repeat(np.arange(end - len(number), end), 3 * rows.form.beads))
-        columns.append((3 * beads[:, :, None] + np.arange(3)).ravel())
-        values.append(rows.form.at(x[beads], own)[1].ravel())
-    entries = np.concatenate(values), (np.concatenate(at), np.concatenate(columns))
-    gradient = sparse.coo_array(entries, shape=(int(ends[-1]), x.size)).tocsr()
-    w = np.repeat(weight, 3)
-    right = gradient @ (w * forces.ravel()) + np.concatenate(bends)
-    # Rows of unit length, so that pivots can be compared.
-    size = np.sqrt(gradient.multiply(gradient) @ w)
-    unit = sparse.diags_array(1.0 / size) @ gradient
-    try:
-        factors = linalg.splu((unit @ sparse.diags_array(w) @ unit.T).tocsc())
-        determined = np.abs(factors.U.diagonal()).min() > INDEPENDENT**2
-    except RuntimeError:
-        # Exactly singular.
-        determined = False
-    if not determined:
-        raise SimulationError(
-            f"{handle!r}: the multipliers of its constraints are not determined: they depend on others here",
-            object=handle.name,
-        )
-    found = np.split(factors.solve(right / size) / size, ends[:-1])
-    return [rows.share * own for (rows, _), own in zip(parts, found, strict=True)]
 
 
 class Joint:
@@ -123,6 +45,11 @@ class Joint:
         self.first: Handle = written[0]
         parts = [(handle, rows) for handle in topology.handles for rows in handle.kind.constraint_rows()]
         self._movable = np.zeros(topology.n_beads, bool)
+        #: Which beads have an orientation, and which may turn.
+        self._oriented, self._turns = (np.zeros(topology.n_beads, bool) for _ in range(2))
+        for turning in topology.oriented_handles:
+            self._oriented[turning.beads] = True
+            self._turns[turning.beads] = ~turning.kind.held[:, 1]
         of_bead = np.full(topology.n_beads, -1)
         for k, handle in enumerate(topology.handles):
             self._movable[handle.beads] = ~handle.kind.fixed_beads
@@ -142,14 +69,14 @@ class Joint:
             taken = self._taken.setdefault(handle, np.zeros(n_groups[handle], bool))
             taken[rows.group[joins]] = True
             # Constraints of beads that do not move have no effect.
-            joins &= self._movable[rows.beads].any(axis=1)
+            joins &= self._moving(rows).any(axis=1)
             i = np.flatnonzero(joins)
             kept.append(np.full(len(i), p))
             numbers.append(i)
             component.append(own[i])
             for which in np.unique(own[i]).tolist():
                 together.setdefault(which, set()).add(handle)
-            moving = self._movable[rows.beads[i]]
+            moving = self._moving(rows)[i]
             owners = np.stack([np.broadcast_to(own[i][:, None], moving.shape), of_bead[rows.beads[i]]], axis=-1)
             for which, k in np.unique(owners[moving], axis=0).tolist():
                 together[which].add(topology.handles[k])
@@ -158,6 +85,16 @@ class Joint:
         self.leaders: dict[Handle, Handle] = _leaders(topology, list(together.values()))
         self.handles: set[Handle] = set(self.leaders)
         self._keeps: dict[Handle, bool] = {}
+
+    def _moving(self, rows: Rows) -> np.ndarray:
+        """Mark what of all that rows hold can move, (m, k)."""
+        moves: np.ndarray = self._movable[rows.beads]
+        return moves if rows.arms is None else moves | (self._turns[rows.beads] & rows.arms.any(axis=2))
+
+    @property
+    def has_arms(self) -> bool:
+        """True if any row holds what is away from a bead."""
+        return any(self.parts[p][1].arms is not None for p in np.unique(self._part).tolist())
 
     def _connected(self, parts: list[tuple["Handle", Rows]]) -> tuple[list[np.ndarray], dict["Handle", int]]:
         """Return the component (m,) of every row of every part, and how many groups each handle has."""
@@ -171,7 +108,7 @@ class Joint:
         first = dict(zip(n_groups, np.cumsum([n, *n_groups.values()]).tolist(), strict=False))
         ends = []
         for handle, rows in parts:
-            moves = self._movable[rows.beads]
+            moves = self._moving(rows)
             group = np.broadcast_to(first[handle] + rows.group[:, None], rows.beads.shape)
             ends.append(np.stack([group[moves], rows.beads[moves]]))
         i, j = np.concatenate(ends, axis=1)
@@ -205,12 +142,21 @@ class Joint:
         beads: np.ndarray = self.parts[self._part[row]][1].beads[self._number[row]]
         return beads
 
+    def _held_by(self, row: int) -> list[tuple[int, tuple[float, ...] | None]]:
+        """Return the beads of a row, with the arm to what it holds where that turns with the bead."""
+        rows, number = self.parts[self._part[row]][1], self._number[row]
+        beads = rows.beads[number].tolist()
+        if rows.arms is None:
+            return [(bead, None) for bead in beads]
+        arms = map(tuple, rows.arms[number].tolist())
+        return [(bead, arm if self._oriented[bead] else None) for bead, arm in zip(beads, arms, strict=True)]
+
     def keeps_momentum(self, handle: "Handle") -> bool:
         """Tell whether no constraint of a handle changes when all its beads move alike, by gradients at the start."""
         if handle not in self._keeps:
             self._keeps[handle] = True
             for _, rows in ((h, r) for h, r in self.parts if h is handle):
-                slope = rows.form.at(self.topology.start_positions(rows.beads), rows.own)[1]
+                slope = rows.form.at(self.topology.start_positions(rows.beads, rows.arms), rows.own)[1]
                 whole = np.abs(slope.sum(axis=1)) > 1e-12 * np.abs(slope).sum(axis=(1, 2))[:, None]
                 self._keeps[handle] &= not whole.any()
         return self._keeps[handle]
@@ -231,13 +177,19 @@ class Joint:
         for handle in self.handles:
             if len(handle):
                 x[handle.beads] = cast(Any, handle).positions
-        for handle, rows in self.parts:
+        bodies = Bodies.of(self.topology)
+        q, radius = bodies.orientations, np.ones(self.topology.n_beads)
+        for body in self.topology.oriented_handles:
+            radius[body.beads] = np.sqrt(body.inertia.sum(axis=1) / (2.0 * body.mass))
+        gradients: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for p, (handle, rows) in enumerate(self.parts):
+            if handle is not written and p not in self._part:
+                continue
+            g, slope = rows.form.at(rows.places(x, q), rows.own)
             if handle is written:
-                self._check_start(what, rows, *rows.form.at(x[rows.beads], rows.own), reach)
-        gradients = {
-            p: self.parts[p][1].form.at(x[self.parts[p][1].beads], self.parts[p][1].own)[1]
-            for p in np.unique(self._part).tolist()
-        }
+                self._check_start(what, rows, g, slope, reach)
+            # Angles count as lengths that mass moves by them.
+            gradients[p] = slope, rows.torques(q, slope) / radius[rows.beads][:, :, None]
         own = np.array([self.parts[p][0] is written for p in self._part])
         order = np.argsort(self._component, kind="stable")
         order = order[np.isin(self._component[order], self._component[own])]
@@ -256,10 +208,10 @@ class Joint:
             self._check_independent(what, components[k], matrix[starts[k] : starts[k] + sizes[k]])
 
     def _check_start(self, what: str, rows: Rows, g: np.ndarray, slope: np.ndarray, reach: float) -> None:
-        slope = np.where(self._movable[rows.beads][:, :, None], slope, 0.0)
+        slope = np.where(self._moving(rows)[:, :, None], slope, 0.0)
         size = np.sqrt(np.sum(slope**2, axis=(1, 2)))
         for bad, problem in [
-            (~self._movable[rows.beads].any(axis=1), "names beads that are all fixed: there is nothing to hold"),
+            (~self._moving(rows).any(axis=1), "names beads that are all fixed: there is nothing to hold"),
             (~(np.isfinite(g) & np.isfinite(size)), "is not a finite number where its beads start"),
             (size == 0.0, "has no gradient where its beads start (a square of what shall be zero has none): write what "
              "shall be zero, and start elsewhere where it has a tip"),
@@ -276,7 +228,7 @@ class Joint:
             )
 
     def _check_independent(self, what: str, rows: np.ndarray, matrix: Any) -> None:
-        """Refuse rows of a component that depend on each other; a matrix (r, 3n) has their gradients of unit length."""
+        """Refuse rows of a component that depend on each other; a matrix (r, 6n) has their gradients of unit length."""
         matrix = matrix[:, np.unique(matrix.indices)]
         if len(rows) <= _MOST_DENSE:
             left, values, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
@@ -311,8 +263,8 @@ class Joint:
             "are independent"
         )
 
-    def _unit_rows(self, rows: np.ndarray, gradients: dict[int, np.ndarray]) -> Any:
-        """Return gradients of rows, of length 1, in coordinates of beads that move, (r, 3n)."""
+    def _unit_rows(self, rows: np.ndarray, gradients: dict[int, tuple[np.ndarray, np.ndarray]]) -> Any:
+        """Return gradients of rows, of length 1, in coordinates of beads that move and turn, (r, 6n)."""
         from scipy import sparse
 
         i, j, values = [], [], []
@@ -320,21 +272,25 @@ class Joint:
             mine = np.flatnonzero(self._part[rows] == p)
             number = self._number[rows[mine]]
             beads = self.parts[p][1].beads[number]
-            slope = np.where(self._movable[beads][:, :, None], gradients[p][number], 0.0)
-            i.append(np.repeat(mine, 3 * beads.shape[1]))
-            j.append((3 * beads[:, :, None] + np.arange(3)).ravel())
-            values.append((slope / np.sqrt(np.sum(slope**2, axis=(1, 2)))[:, None, None]).ravel())
+            for k, moves in enumerate((self._movable, self._turns)[: 1 + (self.parts[p][1].arms is not None)]):
+                i.append(np.repeat(mine, 3 * beads.shape[1]))
+                j.append((3 * (k * self.topology.n_beads + beads[:, :, None]) + np.arange(3)).ravel())
+                values.append(np.where(moves[beads][:, :, None], gradients[p][k][number], 0.0).ravel())
         entries = np.concatenate(values), (np.concatenate(i), np.concatenate(j))
-        return sparse.coo_array(entries, shape=(len(rows), 3 * self.topology.n_beads)).tocsr()
+        matrix = sparse.coo_array(entries, shape=(len(rows), 6 * self.topology.n_beads)).tocsr()
+        # Bodies may be in one row several times.
+        size = np.sqrt(matrix.multiply(matrix).sum(axis=1))
+        return (sparse.diags_array(np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)) @ matrix).tocsr()
 
     # Multipliers -----------------------------------------------------------------------------------------------
 
     def multipliers(
-        self, x: np.ndarray, v: np.ndarray, forces: np.ndarray
+        self, x: np.ndarray, v: np.ndarray, forces: np.ndarray, turning: dict[str, np.ndarray] | None
     ) -> "dict[Handle, list[tuple[np.ndarray, np.ndarray]]]":
         """Return the multipliers of each part of every handle: pairs of numbers (m,) within the part, and λ.
 
-        Positions, velocities and forces are (n, 3), in topology order.
+        Positions, velocities and forces are (n, 3), in topology order. Where `has_arms`, attributes of `Bodies` are
+        given for oriented beads.
 
         Raises
         ------
@@ -344,7 +300,8 @@ class Joint:
         which = np.unique(self._part).tolist()
         chosen = [(self.parts[p][1], self._number[self._part == p]) for p in which]
         found: dict[Handle, list[tuple[np.ndarray, np.ndarray]]] = {}
-        for p, (_, number), values in zip(which, chosen, solved(self.first, chosen, x, v, forces), strict=True):
+        bodies = None if turning is None else Bodies.of(self.topology, **turning)
+        for p, (_, number), values in zip(which, chosen, solved(self.first, chosen, x, v, forces, bodies), strict=True):
             found.setdefault(self.parts[p][0], []).append((number, values))
         return found
 
@@ -358,7 +315,7 @@ class Joint:
         cuts = np.flatnonzero(np.diff(self._component[order])) + 1
         components = sorted(np.split(order, cuts), key=lambda own: min(self._beads(row).min() for row in own))
         t: dict[str, list[Any]] = {key: [] for key in _TABLES}
-        for key in ("slots", "rows", "entries", "pattern", "products", "blocks", "groups"):
+        for key in ("slots", "rows", "entries", "pattern", "products", "blocks", "groups", "turns"):
             t[key] = [0]
         ordered: list[int] = []
         in_block: list[int] = []
@@ -374,7 +331,8 @@ class Joint:
                 t["blocks"].append(c + 1)
                 in_block = []
         arrays = {
-            key: np.array(value, np.float64 if key in ("scale", "number") else np.int32) for key, value in t.items()
+            key: np.array(value, np.float64 if key in ("scale", "number", "arm") else np.int32)
+            for key, value in t.items()
         }
         arrays["place"] = layout.internal(arrays["place"]).astype(np.int32)
         arrays["product"] = arrays["product"].reshape(-1, 4)
@@ -403,14 +361,34 @@ class Joint:
         self, own: np.ndarray, forms: list[Form], t: dict[str, list[Any]], ordered: list[int]
     ) -> list[int]:
         """Append a component, and return the numbers of its rows in the tables."""
-        beads = sorted({int(bead) for row in own for bead in self._beads(row)})
-        moves = [bool(self._movable[bead]) for bead in beads]
-        slot = {bead: k for k, bead in enumerate(beads)}
-        mine = [[slot[int(bead)] for bead in self._beads(row)] for row in own]
+        # Slots: beads, rotations of bodies, and places fixed to these, each by its bead and arm.
+        held = [self._held_by(row) for row in own]
+        beads = sorted({bead for one in held for bead, _ in one})
+        bodies = sorted({bead for one in held for bead, arm in one if arm is not None})
+        places = sorted({(bead, arm) for one in held for bead, arm in one if arm is not None})
+        slot: dict[Any, int] = {key: k for k, key in enumerate([*beads, *(("turn", b) for b in bodies), *places])}
+        moves = [bool(self._movable[bead]) for bead in beads] + [bool(self._turns[bead]) for bead in bodies]
+        moves += [False] * len(places)
+        mine, into = [], []
+        for one in held:
+            # Behind what a row holds: the bead and the rotation of each of its bodies.
+            turning = list(dict.fromkeys(bead for bead, arm in one if arm is not None))
+            mine.append([slot[bead if arm is None else (bead, arm)] for bead, arm in one])
+            mine[-1] += [slot[key] for bead in turning for key in (bead, ("turn", bead))]
+            into.append([-1 if arm is None else len(one) + 2 * turning.index(bead) for bead, arm in one])
+            into[-1] += [-1] * (2 * len(turning))
         order, patterns = _eliminated(mine, moves)
         base, first_slot, first_entry = t["rows"][-1], t["slots"][-1], t["entries"][-1]
-        t["place"] += beads
-        t["slots"].append(first_slot + len(beads))
+        first_turn = t["turns"][-1]
+        t["place"] += [*beads, *bodies, *(bead for bead, _ in places)]
+        t["kind"] += [0] * len(beads) + [1] * len(bodies) + [2] * len(places)
+        t["turn"] += [-1] * len(beads) + [first_turn + bodies.index(b) for b in (*bodies, *(b for b, _ in places))]
+        t["arm"] += [0.0] * (3 * (len(beads) + len(bodies))) + [c for _, arm in places for c in arm]
+        t["turns"].append(first_turn + len(bodies))
+        t["first_turn"].append(first_slot + len(beads))
+        t["body"] += [first_slot + slot[bead] for bead in bodies]
+        t["parts"] += [cast(Any, self.topology.handle_of(bead)).kind.rotation_parts for bead in bodies]
+        t["slots"].append(first_slot + len(slot))
         t["rows"].append(base + len(own))
         at: dict[tuple[int, int], int] = {}
         holders: dict[int, list[tuple[int, int]]] = {}
@@ -424,6 +402,7 @@ class Joint:
             t["scale"].append(rows.scale[number])
             t["numbers"].append(len(t["number"]))
             t["number"] += rows.own[number].tolist()
+            t["into"] += [e if e < 0 else entry + e for e in into[k]]
             for s in mine[k]:
                 if moves[s]:
                     holders.setdefault(s, []).append((i, entry))
@@ -457,7 +436,8 @@ def _least_eigenvalues(matrix: Any, starts: np.ndarray, size: int) -> np.ndarray
 
 _TABLES = (
     "blocks", "slots", "rows", "place", "entries", "slot", "program", "scale", "numbers", "number", "pattern", "column",
-    "diagonal", "products", "product", "groups", "group", "lane",
+    "diagonal", "products", "product", "groups", "group", "lane", "kind", "turn", "arm", "turns", "first_turn", "body",
+    "parts", "into",
 )  # fmt: skip
 
 
@@ -536,9 +516,15 @@ class JointFlow(ConstraintFlow):
             return joint_constraints.JointConstraints(system, action, name, **numbers)
 
         self._make = make
+        #: Where vertices that carry points are before they are brought to where constraints hold.
+        self._before: np.ndarray | None = None
+        if any(points.membrane in joint.handles for points in joint.topology.point_handles):
+            self._before = np.empty((layout.n_vertices, 3))
         self._is_even = _is_even(joint, tables, layout)
         if any(getattr(handle, "directors", None) is not None for handle in joint.handles):
             self.obstacle = self.obstacle_to_flights = "directors are among its beads, and move with velocities"
+        elif any(handle in joint.handles for handle in joint.topology.oriented_handles):
+            self.obstacle = self.obstacle_to_flights = "bodies are among its beads, which turn with angular momenta"
         elif not self._is_even:
             self.obstacle_to_flights = self.UNEVEN
 
@@ -546,7 +532,14 @@ class JointFlow(ConstraintFlow):
         return (self._make("start"),)
 
     def after_a(self, stage: Stage) -> "Sequence[Operation]":
-        return (self._make("flight", h=stage.h),)
+        flight = self._make("flight", h=stage.h, exact=stage.rotation == "exact")
+        if self._before is None:
+            return (flight,)
+        return drift.NoteVertices(self._before), flight, drift.Ride(self._before)
+
+    def after_g(self, _: Stage) -> "Sequence[Operation]":
+        # Vertices have felt the recoil of points.
+        return () if self._before is None else (self._make("tangent"),)
 
     def after_b(self, _: Stage) -> "Sequence[Operation]":
         return (self._make("tangent"),)
@@ -571,6 +564,9 @@ def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
     """
     mass, friction = layout.gather(lambda h: h.mass), layout.gather(lambda h: h.friction)
     if any(getattr(handle, "friction_along", None) is not None for handle in joint.handles):
+        return False
+    if any(handle in joint.handles and handle.kind.has_friction for handle in joint.topology.oriented_handles):
+        # Tensors mix directions.
         return False
     moving = joint.moving(layout, tables["place"])
     place = tables["place"][moving]

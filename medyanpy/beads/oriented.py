@@ -116,6 +116,7 @@ class OrientedKind(BeadsKind):
     block = Block.ORIENTED
     per_bead: tuple[str, ...] = ("mass", "positions", "orientations", "inertia", "_held")
     columns: tuple[Column, ...] = (*BeadsKind.columns, ORIENTATIONS, ANGULAR_MOMENTA)
+    takes_constraints = True
 
     @property
     def friction_tensors(self) -> np.ndarray:

@@ -33,6 +33,7 @@ class RigidKind(OrientedKind):
     """Rigid bodies."""
 
     name = "rigid bodies"
+    takes_constraints = True
 
     def beside_frames(self) -> dict[str, Any]:
         axes = solid_semi_axes(self.handle.mass, self.handle.inertia)

@@ -13,6 +13,7 @@ from medyanpy._tools.validation import array, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, joined, moments_of, positions_of, row_if_one
 from medyanpy.beads.chains import Chains, ChainsKind
 from medyanpy.beads.oriented import OrientedBeads, OrientedKind, rod_friction, unit_quaternions
+from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class RodsKind(ChainsKind, OrientedKind):
     chain = "rod"
     per_bead: tuple[str, ...] = (*OrientedKind.per_bead, "linear_density", "inertia_density")
     per_chain: tuple[str, ...] = ("segment_length",)
+    takes_constraints = True
 
     @property
     def ends(self) -> tuple[End, End]:
@@ -129,6 +131,35 @@ class Rods(Chains, OrientedBeads, kind=RodsKind):
         length = np.where(held[:, 0], 0.5, 1.0) * np.repeat(segment_length, np.diff(starts))
         mass, inertia = linear_density * length, inertia_density * length[:, None]
         super().__init__(topology, name, first, positions, mass, orientations, inertia, friction, parts, held)
+
+    def tips(self, end: Literal["start", "end"]) -> Sites:
+        """Return the places where rods end, (r,): half a segment beyond the node at free ends, else the node.
+
+        Parameters
+        ----------
+        end : str
+            ``"start"`` or ``"end"``.
+
+        Raises
+        ------
+        ParameterError
+            Another word.
+        TopologyError
+            Rings have no ends.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> nodes, orientations = mp.rods.uniform(4, 2.0)
+        >>> rod = mp.Topology().add_rod(nodes, orientations, 2.0, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0])
+        >>> rod.tips("end").arms.tolist()
+        [[0.0, 0.0, 1.0]]
+        """
+        node, arm = self.kind.tips(end)
+        n = len(node)
+        return Sites.from_arrays(
+            np.arange(n + 1), self.beads[node], np.ones(n), np.empty((0, 3)), arm, [self]
+        )
 
     def add(  # type: ignore[override]
         self,

@@ -10,8 +10,8 @@ from medyanpy._kernels.selected import surface_constraints
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import number
 from medyanpy.beads.adding import inertia_of, positions_of
+from medyanpy.beads.constraint_rows import Rows
 from medyanpy.beads.free import Beads, BeadsKind
-from medyanpy.beads.joint import Rows
 from medyanpy.core.flows import ConstraintFlow, Flow, Stage
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.surfaces.forms import of_surface

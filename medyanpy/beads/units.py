@@ -10,7 +10,7 @@ from medyanpy.beads.intriangle_points import InTrianglePoints
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
-    from medyanpy.beads.joint import Rows
+    from medyanpy.beads.constraint_rows import Rows
     from medyanpy.core.layout import Layout
 
 __all__ = ["FixedBeads", "Units", "fixed_beads_given", "units_of"]
@@ -121,8 +121,8 @@ def expect_alike(what: str, layout: "Layout", directions: np.ndarray, moved: np.
                 "stay the same when the box changes: give the surface as an expression"
             )
         for one in rows:
-            changed = _changed(one, layout.topology.start_positions(one.beads), goes[one.beads], layout.box, directions,
-                               rng)  # fmt: skip
+            start = layout.topology.start_positions(one.beads, one.arms)
+            changed = _changed(one, start, goes[one.beads], layout.box, directions, rng)
             if changed.any():
                 i, c = (int(k) for k in np.argwhere(changed)[0])
                 raise TopologyError(

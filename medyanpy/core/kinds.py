@@ -11,7 +11,7 @@ from medyanpy.core.species import by_species
 from medyanpy.errors import TopologyError
 
 if TYPE_CHECKING:
-    from medyanpy.beads.joint import Rows
+    from medyanpy.beads.constraint_rows import Rows
     from medyanpy.core.flows import Flow
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
@@ -193,10 +193,13 @@ class Kind(Guarded):
         """Reason why constraints of a user's own cannot hold its beads; empty where they can."""
         if self.takes_constraints:
             return ""
-        return "but constraints hold free beads, balls, nodes of filaments and beads on surfaces, and no others"
+        return (
+            "but constraints hold free beads, balls, nodes of filaments, beads on surfaces, vertices and bodies, and "
+            "no others"
+        )
 
     def constraint_rows(self) -> "list[Rows]":
-        """Return the constraints that its beads have, for joint solves; see `medyanpy.beads.joint`."""
+        """Return the constraints that its beads have, for joint solves; see `medyanpy.beads.constraint_rows`."""
         return []
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:

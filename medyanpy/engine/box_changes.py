@@ -49,7 +49,7 @@ def check_space(system: System) -> None:
         check_images("System", handle, cast(Any, handle).positions, lengths)
         if handle.kind.block is Block.NONE:
             for one in handle.kind.constraint_rows():
-                x = system.topology.start_positions(one.beads)
+                x = system.topology.start_positions(one.beads, one.arms)
                 expect_near(f"System: {handle.name!r}", x, one.form.at(x, one.own)[1], lengths)
     for membrane in system.topology.membranes:
         check_sheet("System", membrane, membrane.mesh.faces, membrane.positions, lengths)

@@ -4,8 +4,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from medyanpy.core.columns import SPECIES
+from medyanpy.core.columns import ORIENTATIONS, SPECIES
 from medyanpy.core.handles import Handle
+from medyanpy.core.kinds import Block
 from medyanpy.core.species import by_species
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
@@ -98,12 +99,20 @@ def describe_places(store: Store) -> None:
     known = ids[row]
     for handle in store.layout.topology.handles:
         kind = handle.kind.moves_with.kind
+        if handle.kind.block is Block.VERTICES:
+            # It starts as its mesh is; `constrain` refuses vertices here.
+            continue
         if kind.takes_constraints and not kind.obstacle_to_constraints and len(handle):
             # Others have been added in this edit.
             k = np.minimum(np.searchsorted(known, handle.ids), len(known) - 1)
             there = known[k] == handle.ids
             x = cast(Any, handle).positions.copy()
-            x[there] = store.x[store.layout.rank[row[k[there]]]]
+            place = store.layout.rank[row[k[there]]]
+            x[there] = store.x[place]
+            if ORIENTATIONS in handle.kind.columns:
+                q = cast(Any, handle).orientations.copy()
+                q[there] = store.arrays[ORIENTATIONS.array][place - store.layout.first_oriented]
+                handle._take(orientations=q)
             handle._take(positions=handle.kind.remade(x))
 
 

@@ -14,7 +14,7 @@ from medyanpy._kernels.letters.kick import KickForce
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.images import box_shown
 from medyanpy._tools.validation import words
-from medyanpy.core.columns import Column
+from medyanpy.core.columns import ANGULAR_MOMENTA, ORIENTATIONS, Column
 from medyanpy.core.letters import LETTERS
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
@@ -112,9 +112,17 @@ class Measure:
         joint = topology.joint
         if joint is not None:
             # Parts that are solved jointly have the multipliers of the joint solve in place of their own.
-            for handle, parts in joint.multipliers(x, v, forces).items():
+            for handle, parts in joint.multipliers(x, v, forces, self._turning() if joint.has_arms else None).items():
                 found[handle.name] = handle.kind.with_joint_multipliers(found[handle.name], parts)
         return {name: frozen(values) for name, values in found.items() if values is not None}
+
+    def _turning(self) -> dict[str, np.ndarray]:
+        """Return orientations, angular momenta and torques of what turns."""
+        arrays, shown = self.store.arrays, self.store.shown
+        torques = self._added()[1].get(ANGULAR_MOMENTA, ANGULAR_MOMENTA.empty(0))
+        return {"orientations": shown(ORIENTATIONS, arrays[ORIENTATIONS.array]),
+                "momenta": shown(ANGULAR_MOMENTA, arrays[ANGULAR_MOMENTA.array]),
+                "torques": shown(ANGULAR_MOMENTA, torques)}  # fmt: skip
 
     def _virials(self) -> dict[str, np.ndarray]:
         """Return the virial of every force."""

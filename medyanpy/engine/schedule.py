@@ -16,6 +16,7 @@ from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.letters.kick import ForceSum, Kick
 from medyanpy._kernels.selected import drift, kinetic_watch, rotation
 from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.kinds import Block
 from medyanpy.core.letters import LETTERS
 from medyanpy.core.words import Letter
 from medyanpy.engine.flipping import Flipping
@@ -90,8 +91,10 @@ class Schedule:
         #: The time at a step since which steps have lasted what they last now.
         self.since: tuple[float, int] = (0.0, 0)
         self._take_numbers_of_integrator()
+        # Constraints come last: what moves bodies and vertices has moved them.
+        handles = sorted(layout.handles, key=lambda handle: handle.kind.block is Block.NONE)
         self.flows: dict[Handle, Flow] = {
-            handle: flow for handle in layout.handles if (flow := handle.kind.bind(layout)) is not None
+            handle: flow for handle in handles if (flow := handle.kind.bind(layout)) is not None
         }
         self.fluid: HydrodynamicFlow | None = None
         if system.hydrodynamics is not None:

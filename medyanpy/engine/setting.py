@@ -246,16 +246,18 @@ class Settable(Guarded):
         return made
 
     @one_at_a_time
-    def set_velocities(self, velocities: Any) -> None:
+    def set_velocities(self, velocities: Any, *, angular_momenta: Any = None) -> None:
         """Set the velocity of every bead.
 
         Rows of in-triangle points are velocities relative to their triangles and are projected into their planes; rows
-        of fixed beads are taken as zero, and inactive rows are ignored.
+        of fixed beads are taken as zero, and inactive rows are ignored. What constraints do not allow is taken away.
 
         Parameters
         ----------
         velocities : (n, 3) float, nm/s
             In topology order.
+        angular_momenta : (m, 3) float, pN nm s, optional
+            As of `set_angular_momenta`, set at the same time: where joints hold bodies, both are projected together.
 
         Raises
         ------
@@ -264,7 +266,10 @@ class Settable(Guarded):
         """
         v = self._store.awake(velocities)
         v = array("set_velocities: velocities", v, (self.layout.n, 3), error=TopologyError)
+        turning = {} if angular_momenta is None else {ANGULAR_MOMENTA: angular_momenta}
+        rows = self._store.checked("set_velocities", turning) if turning else {}
         with self._counted_as_protocol():
+            self._write(rows)
             self._store.v[:] = v[self.layout.order]
             self._schedule.admit_velocities()
 
@@ -321,12 +326,23 @@ class Settable(Guarded):
         own = {c.name: c for c in self.layout.topology.columns if c.of not in (BEADS, TRIANGLES.of)}
         self._set_columns("set_column", {look_up(own, name, "column to set", ParameterError): values})
 
+    def _write(self, rows: dict[Column, np.ndarray]) -> None:
+        for column, values in rows.items():
+            self._store.arrays[column.array][:] = values
+
     def _set_columns(self, what: str, given: dict[Column, Any]) -> None:
         """Set columns of one role and `of`, which not all beads have."""
         rows = self._store.checked(what, given)
+        joint, before = self.layout.topology.joint, self._store.arrays[ORIENTATIONS.array].copy()
         with self._counted_as_protocol():
-            for column, values in rows.items():
-                self._store.arrays[column.array][:] = values
+            self._write(rows)
+            if ORIENTATIONS in rows and joint is not None and joint.has_arms:
+                try:
+                    self._place(self._store.x.copy(), self.layout.box.copy())
+                except SimulationError:
+                    self._store.arrays[ORIENTATIONS.array][:] = before
+                    raise
+                return
             if any(column.is_momentum for column in rows):
                 self._schedule.admit_velocities()
                 return
@@ -426,6 +442,9 @@ class Settable(Guarded):
         self._store.check_living("set_state", state.ids, state.alive)
         together = self._store.set_together()
         groups = [{c: state.column(c.name) for c in group} for group in together if group[0].of != BEADS]
+        # Joints hold places and orientations together, and velocities and angular momenta.
+        momenta = [given for given in groups if next(iter(given)).is_momentum]
+        turning = [given for given in groups if ORIENTATIONS in given]
         of_all = [{c: state.column(c.name) for c in group} for group in together if group[0].of == BEADS]
         discrete = self._schedule.jumping.with_shown(state._part("discrete", "positions"), state.jumps)
         self._schedule.jumping.check_shown("set_state", discrete)
@@ -440,13 +459,18 @@ class Settable(Guarded):
                 # First, since they say how long links are.
                 for given in of_all:
                     self._set_columns("set_state", given)
+                for given in turning:
+                    self._write(self._store.checked("set_state", given))
                 self.set_positions(x)
                 if self.layout.is_periodic:
                     # The images that points are to be next to.
                     points = slice(self.layout.n_cartesian, None)
                     self._store.x[points] = self._store.awake(x)[self.layout.order[points]]
                 for given in groups:
-                    self._set_columns("set_state", given)
+                    if not any(given is other for other in (*momenta, *turning)):
+                        self._set_columns("set_state", given)
+                for given in momenta:
+                    self._write(self._store.checked("set_state", given))
                 self.set_velocities(v)
                 schedule.jumping.take(discrete)
                 schedule.proposing.take(state.blocks)

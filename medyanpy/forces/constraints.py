@@ -223,6 +223,11 @@ class ConstraintFixmanPotential(AtTemperature, _OfConstraints):
         if not self.constraints.count:
             # All have been removed.
             return Sequence([])
+        if joint.has_arms:
+            raise TopologyError(
+                f"{self.name}: joints hold bodies by places away from their centres, whose metric turns with them: "
+                "this potential is not offered for these. Leave it out: their density is on the page of constraints"
+            )
         tables, forms, ordered = joint.tables(layout)
         counts = joint.led_by(self.constraints, tables, ordered)
         if not counts.any():

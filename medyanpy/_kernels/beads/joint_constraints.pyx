@@ -12,6 +12,10 @@ definite. Functions are programs of core/expressions.pxd in the coordinates of t
 own; those of WIDTH rows are evaluated at a time, of all components of a block. Which components share a block changes
 no bit of any: one that has converged is left alone.
 
+Places fixed to bodies, x + R(q) r, take part as beads do. Their gradients act on the bead of the body and, as torques
+r x R^T G in its frame, on its rotation. A flies bodies freely with the impulses of the start, L - D^T mu / h, again in
+each iteration; what bends the derivative of a rotation by L is known to the order h^2.
+
 Gradients, and the factors of the matrix at the present positions, are kept with the number of the positions they
 belong to: computing them again gives the same bits, so they are not part of the state.
 
@@ -24,11 +28,16 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.elementary cimport log_
 from medyanpy._kernels.core.expressions cimport Function, WIDTH, evaluate, prepare
+from medyanpy._kernels.core.free_rotation cimport Bodies, LANES, turn_freely
 from medyanpy._kernels.core.noise cimport normals_at
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.core.philox cimport CONSTRAINTS, NORMALS_BLOCK
 from medyanpy._kernels.core.program cimport CONSTRAINTS_LOST, Operation, World, mark_moved
-from medyanpy._kernels.core.vec3 cimport add_scaled, dot
+from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
+from medyanpy._kernels.core.rotations cimport Turns, turn
+from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
+
+include "joint_system.pxi"
 
 cdef enum:
     # Newton's method has converged long before, or never does.
@@ -55,291 +64,6 @@ ACTIONS = {
 }
 
 
-# Slots are the beads of a component, fixed ones included; entries the beads of a row.
-cdef struct System:
-    const int32_t* blocks     # (blocks + 1,) first component
-    const int32_t* slots      # (components + 1,) first slot
-    const int32_t* rows       # (components + 1,) first row; rows follow each other in the order of elimination
-    const int32_t* place      # (slots,)
-    const int32_t* entries    # (rows + 1,) first entry
-    const int32_t* slot       # (entries,)
-    const int32_t* program    # (rows,)
-    const double* scale       # (rows,) nm; how far from where it holds a constraint may be
-    const int32_t* numbers    # (rows,) first of its own
-    const double* number
-    const int32_t* pattern    # (rows + 1,) where each row of the matrix starts
-    const int32_t* column     # (nonzeros,) ascending
-    const int32_t* diagonal   # (rows,)
-    const int32_t* products   # (components + 1,)
-    const int32_t* product    # (products, 4) nonzeros of rows i, j and j, i; entries of i and j with the same bead
-    const int32_t* groups     # (blocks + 1,) first group: rows of a block with the same program
-    const int32_t* group      # (groups, 3) program, first lane, one after the last
-    const int32_t* lane       # (lanes,) row
-    const int32_t* beads      # (programs,) in each row
-    const int32_t* own        # (programs,) numbers of a row's own
-    Function* functions       # (programs,) g and its gradient
-    Py_ssize_t components
-    # Work space:
-    double* x                 # (slots, 3)
-    double* v
-    double* w                 # (slots,) inverse masses
-    double* u                 # (slots, 3)
-    double* value             # (rows,) g
-    double* gradient          # (entries, 3) G
-    double* start             # (entries, 3) D
-    double* matrix            # (nonzeros,) and its factors
-    double* inverse           # (rows,) of pivots
-    double* right             # (rows,)
-    double* multiplier        # (rows,) mu
-    double* off               # (rows,) of a row that has failed: distance over scale
-    int32_t* active           # (components,) 1: Newton's method goes on; 0: it has converged; -1: it has failed
-    double* registers         # (threads, room)
-    Py_ssize_t room
-    double* dense             # (threads, longest)
-    Py_ssize_t longest
-
-
-cdef class JointSystem:
-    """The tables of System, made by medyanpy.beads.joint, for all operations on these constraints."""
-    cdef System system
-    cdef list arrays
-    cdef readonly Py_ssize_t blocks, rows, entries
-    cdef object functions
-    # Of which world and positions gradients are, and factors.
-    cdef long long world
-    cdef long long positions
-    cdef long long factored
-
-    def __init__(self, tables, programs, int threads):
-        cdef System* s = &self.system
-        cdef Py_ssize_t n_slots, n_rows, n_entries
-        self.arrays = []
-        self.world = self.positions = self.factored = 0
-        s.blocks = self.whole(tables["blocks"])
-        s.slots = self.whole(tables["slots"])
-        s.rows = self.whole(tables["rows"])
-        s.place = self.whole(tables["place"])
-        s.entries = self.whole(tables["entries"])
-        s.slot = self.whole(tables["slot"])
-        s.program = self.whole(tables["program"])
-        s.scale = self.real(tables["scale"])
-        s.numbers = self.whole(tables["numbers"])
-        s.number = self.real(tables["number"])
-        s.pattern = self.whole(tables["pattern"])
-        s.column = self.whole(tables["column"])
-        s.diagonal = self.whole(tables["diagonal"])
-        s.products = self.whole(tables["products"])
-        s.product = self.whole(tables["product"].ravel())
-        s.groups = self.whole(tables["groups"])
-        s.group = self.whole(tables["group"].ravel())
-        s.lane = self.whole(tables["lane"])
-        s.beads = self.whole(tables["beads"])
-        s.own = self.whole(tables["own"])
-        self.functions = Functions(programs)
-        s.functions = (<Functions> self.functions).function
-        s.components = len(tables["rows"]) - 1
-        self.blocks = len(tables["blocks"]) - 1
-        self.rows = n_rows = len(tables["program"])
-        n_slots, n_entries = len(tables["place"]), len(tables["slot"])
-        self.entries = n_entries
-        s.x = self.work(3 * n_slots)
-        s.v = self.work(3 * n_slots)
-        s.w = self.work(n_slots)
-        s.u = self.work(3 * n_slots)
-        s.value = self.work(n_rows)
-        s.gradient = self.work(3 * n_entries)
-        s.start = self.work(3 * n_entries)
-        s.matrix = self.work(len(tables["column"]))
-        s.inverse = self.work(n_rows)
-        s.right = self.work(n_rows)
-        s.multiplier = self.work(n_rows)
-        s.off = self.work(n_rows)
-        s.active = <int32_t*> self.whole(np.zeros(s.components, np.int32))
-        s.room = WIDTH * (<Functions> self.functions).most_registers
-        s.registers = self.work(threads * s.room)
-        s.longest = int(np.diff(tables["rows"]).max())
-        s.dense = self.work(threads * s.longest)
-
-    cdef const int32_t* whole(self, const int32_t[::1] array) except? NULL:
-        self.arrays.append(array)
-        return &array[0] if array.shape[0] > 0 else NULL
-
-    cdef const double* real(self, const double[::1] array) except? NULL:
-        self.arrays.append(array)
-        return &array[0] if array.shape[0] > 0 else NULL
-
-    cdef double* work(self, Py_ssize_t n) except? NULL:
-        cdef double[::1] array = np.zeros(max(1, n))
-        self.arrays.append(array)
-        return &array[0]
-
-
-cdef class Functions:
-    """Programs, as `Graph.program` gives them."""
-    cdef list arrays
-    cdef Function* function
-    cdef Py_ssize_t most_registers
-    cdef unsigned char[::1] memory
-
-    def __init__(self, programs):
-        cdef const int32_t[:, ::1] instructions
-        cdef const double[::1] constants
-        cdef const int32_t[::1] outputs
-        cdef Py_ssize_t i
-        self.arrays = []
-        self.memory = np.zeros(max(1, len(programs)) * sizeof(Function), np.uint8)
-        self.function = <Function*> &self.memory[0]
-        self.most_registers = 0
-        for i, (instructions, constants, outputs, registers) in enumerate(programs):
-            self.arrays.append((instructions, constants, outputs))
-            self.function[i].instructions = &instructions[0, 0] if instructions.shape[0] > 0 else NULL
-            self.function[i].n = instructions.shape[0]
-            self.function[i].constants = &constants[0] if constants.shape[0] > 0 else NULL
-            self.function[i].n_constants = constants.shape[0]
-            self.function[i].outputs = &outputs[0]
-            self.function[i].n_registers = registers
-            self.most_registers = max(self.most_registers, <Py_ssize_t> registers)
-
-
-cdef void _load(const System* s, Py_ssize_t first, Py_ssize_t last, int program, const double* more,
-                double* r) noexcept nogil:
-    """The numbers of up to WIDTH rows: coordinates, numbers of their own, and vectors at entries if there are any;
-    where there are no more rows, the last once again."""
-    cdef Py_ssize_t row, entry, number
-    cdef int beads = s.beads[program], own = s.own[program], k, j, c
-    for k in range(WIDTH):
-        row = s.lane[min(first + k, last - 1)]
-        entry = s.entries[row]
-        number = s.numbers[row]
-        for j in range(beads):
-            for c in range(3):
-                r[WIDTH * (3 * j + c) + k] = s.x[3 * <Py_ssize_t> s.slot[entry + j] + c]
-        for j in range(own):
-            r[WIDTH * (3 * beads + j) + k] = s.number[number + j]
-        if more != NULL:
-            for j in range(3 * beads):
-                r[WIDTH * (3 * beads + own + j) + k] = more[3 * entry + j]
-
-
-cdef void _evaluate(const System* s, Py_ssize_t block, double* registers) noexcept nogil:
-    """g and its gradient, of all rows of a block."""
-    cdef const Function* f
-    cdef Py_ssize_t g, chunk, first, last, row
-    cdef int program, k, c
-    for g in range(s.groups[block], s.groups[block + 1]):
-        program = s.group[3 * g]
-        last = s.group[3 * g + 2]
-        f = s.functions + program
-        prepare(f, registers)
-        for chunk in range(n_blocks(last - s.group[3 * g + 1], WIDTH)):
-            first = s.group[3 * g + 1] + WIDTH * chunk
-            _load(s, first, last, program, NULL, registers + WIDTH * f.n_constants)
-            evaluate(f, registers)
-            for k in range(min(last - first, <Py_ssize_t> WIDTH)):
-                row = s.lane[first + k]
-                s.value[row] = registers[WIDTH * f.outputs[0] + k]
-                for c in range(3 * s.beads[program]):
-                    s.gradient[3 * <Py_ssize_t> s.entries[row] + c] = registers[WIDTH * f.outputs[1 + c] + k]
-
-
-cdef void _assemble(const System* s, Py_ssize_t component, const double* left, const double* right) noexcept nogil:
-    """The matrix left M^-1 right^T."""
-    cdef Py_ssize_t i, p
-    cdef const int32_t* q
-    cdef double w
-    for i in range(s.pattern[s.rows[component]], s.pattern[s.rows[component + 1]]):
-        s.matrix[i] = 0.0
-    for p in range(s.products[component], s.products[component + 1]):
-        q = s.product + 4 * p
-        w = s.w[s.slot[q[2]]]
-        s.matrix[q[0]] += w * dot(left + 3 * <Py_ssize_t> q[2], right + 3 * <Py_ssize_t> q[3])
-        if q[0] != q[1]:
-            s.matrix[q[1]] += w * dot(left + 3 * <Py_ssize_t> q[3], right + 3 * <Py_ssize_t> q[2])
-
-
-cdef Py_ssize_t _factorise(const System* s, Py_ssize_t component, double* dense) noexcept nogil:
-    """L and U in place of the matrix; -1, or the first row that has no pivot."""
-    cdef Py_ssize_t base = s.rows[component], i, j, p, q
-    cdef double factor, whole
-    for i in range(base, s.rows[component + 1]):
-        for p in range(s.pattern[i], s.pattern[i + 1]):
-            dense[s.column[p] - base] = s.matrix[p]
-        whole = s.matrix[s.diagonal[i]]
-        for p in range(s.pattern[i], s.diagonal[i]):
-            j = s.column[p]
-            factor = dense[j - base] * s.inverse[j]
-            dense[j - base] = factor
-            for q in range(s.diagonal[j] + 1, s.pattern[j + 1]):
-                dense[s.column[q] - base] -= factor * s.matrix[q]
-        for p in range(s.pattern[i], s.pattern[i + 1]):
-            s.matrix[p] = dense[s.column[p] - base]
-        if not (s.matrix[s.diagonal[i]] > LEAST_PIVOT * fabs(whole)):
-            return i
-        s.inverse[i] = 1.0 / s.matrix[s.diagonal[i]]
-    return -1
-
-
-cdef void _solve(const System* s, Py_ssize_t component, double* right) noexcept nogil:
-    """The solution, in place of the right-hand side (rows,)."""
-    cdef Py_ssize_t i, p
-    cdef double sum
-    for i in range(s.rows[component], s.rows[component + 1]):
-        sum = right[i]
-        for p in range(s.pattern[i], s.diagonal[i]):
-            sum -= s.matrix[p] * right[s.column[p]]
-        right[i] = sum
-    for i in range(s.rows[component + 1] - 1, s.rows[component] - 1, -1):
-        sum = right[i]
-        for p in range(s.diagonal[i] + 1, s.pattern[i + 1]):
-            sum -= s.matrix[p] * right[s.column[p]]
-        right[i] = sum * s.inverse[i]
-
-
-cdef void _push(const System* s, Py_ssize_t component, const double* gradient, const double* multiplier, double factor,
-                double* vectors) noexcept nogil:
-    """vectors (slots, 3) += factor M^-1 gradient^T multiplier."""
-    cdef Py_ssize_t row, e, slot
-    for row in range(s.rows[component], s.rows[component + 1]):
-        for e in range(s.entries[row], s.entries[row + 1]):
-            slot = s.slot[e]
-            add_scaled(factor * s.w[slot] * multiplier[row], gradient + 3 * e, vectors + 3 * slot)
-
-
-cdef void _rates(const System* s, Py_ssize_t component, const double* vectors) noexcept nogil:
-    """right = G vectors."""
-    cdef Py_ssize_t row, e
-    cdef double sum
-    for row in range(s.rows[component], s.rows[component + 1]):
-        sum = 0.0
-        for e in range(s.entries[row], s.entries[row + 1]):
-            sum += dot(s.gradient + 3 * e, vectors + 3 * <Py_ssize_t> s.slot[e])
-        s.right[row] = sum
-
-
-cdef double _beyond(const System* s, Py_ssize_t row) noexcept nogil:
-    """How far it is to where a constraint holds, to first order, in units of how far it may be."""
-    cdef double square = 0.0, largest = 0.0, scale = s.scale[row]
-    cdef Py_ssize_t e
-    cdef const double* x
-    cdef int c
-    for e in range(s.entries[row], s.entries[row + 1]):
-        square += dot(s.gradient + 3 * e, s.gradient + 3 * e)
-        x = s.x + 3 * <Py_ssize_t> s.slot[e]
-        for c in range(3):
-            largest = max(largest, fabs(x[c]))
-    # Far from the origin coordinates have no better resolution.
-    scale = max(scale, ROUNDING * largest)
-    return fabs(s.value[row]) / (sqrt(square) * scale)
-
-
-cdef bint _holds(const System* s, Py_ssize_t component) noexcept nogil:
-    cdef Py_ssize_t row
-    for row in range(s.rows[component], s.rows[component + 1]):
-        if not (_beyond(s, row) <= 1.0):
-            return False
-    return True
-
-
 cdef struct Task:
     System* system
     int action
@@ -348,27 +72,7 @@ cdef struct Task:
     double h
     double kT
     int letter
-
-
-cdef void _gather(const System* s, Py_ssize_t component, World* world) noexcept nogil:
-    cdef Py_ssize_t slot, place
-    cdef int c
-    for slot in range(s.slots[component], s.slots[component + 1]):
-        place = s.place[slot]
-        s.w[slot] = world.inverse_mass[place]
-        for c in range(3):
-            s.x[3 * slot + c] = world.x[3 * place + c]
-            s.v[3 * slot + c] = world.v[3 * place + c]
-
-
-cdef void _scatter(const System* s, Py_ssize_t component, const double* vectors, double* out) noexcept nogil:
-    """Of beads that move."""
-    cdef Py_ssize_t slot
-    cdef int c
-    for slot in range(s.slots[component], s.slots[component + 1]):
-        if s.w[slot] > 0.0:
-            for c in range(3):
-                out[3 * <Py_ssize_t> s.place[slot] + c] = vectors[3 * slot + c]
+    bint exact                # whether bodies turn exactly, or by parts
 
 
 cdef int _lost(const System* s, World* world, Py_ssize_t row, double off) noexcept nogil:
@@ -380,8 +84,12 @@ cdef int _lost(const System* s, World* world, Py_ssize_t row, double off) noexce
     return record_fault(world, CONSTRAINTS_LOST, s.place[s.slot[e]], row)
 
 
-cdef void _newton(const System* s, Py_ssize_t block, double* registers, double* dense) noexcept nogil:
+cdef void _newton(const Task* t, Py_ssize_t block, double* registers, double* dense) noexcept nogil:
     """Find mu of all components of a block such that their constraints hold, and move x to there."""
+    cdef const System* s = t.system
+    # Without a flight impulses turn bodies at once.
+    cdef double h = t.h if t.action == FLIGHT else 0.0
+    cdef double turning = -1.0 / h if t.action == FLIGHT else -1.0
     cdef Py_ssize_t component, row
     cdef int _
     cdef bint any_active
@@ -398,7 +106,7 @@ cdef void _newton(const System* s, Py_ssize_t block, double* registers, double* 
             if _holds(s, component):
                 s.active[component] = 0
                 continue
-            _assemble(s, component, s.gradient, s.start)
+            _assemble(s, component, s.gradient, s.start, True)
             if _factorise(s, component, dense) >= 0:
                 s.active[component] = -1
                 continue
@@ -408,9 +116,10 @@ cdef void _newton(const System* s, Py_ssize_t block, double* registers, double* 
             _solve(s, component, s.right)
             for row in range(s.rows[component], s.rows[component + 1]):
                 s.multiplier[row] += s.right[row]
-            _push(s, component, s.start, s.right, -1.0, s.x)
+            _push(s, component, s.start, s.right, -1.0, s.x, turning)
         if not any_active:
             return
+        _fly_bodies(s, block, h, t.exact)
 
 
 cdef int _blame(const System* s, Py_ssize_t component, World* world) noexcept nogil:
@@ -430,22 +139,35 @@ cdef int _blame(const System* s, Py_ssize_t component, World* world) noexcept no
 cdef int _check_flight(const System* s, Py_ssize_t component, World* world, double h) noexcept nogil:
     """Whether each row has come back on the sheet it started from: its gradient has not turned round, and the chord
     leaves its tangent space as it meets that at the end, see surface_constraints.pyx."""
-    cdef Py_ssize_t row, e, slot, place
+    cdef Py_ssize_t row, e, last, slot, bead
     cdef double chord[3]
+    cdef double R[9]
+    cdef double there[3]
     cdef double leaves, meets, before, after, turned, square, near
     cdef int c, fault = 0
     for row in range(s.rows[component], s.rows[component + 1]):
         leaves = meets = before = after = turned = square = 0.0
+        last = s.entries[row] + s.beads[s.program[row]]
         for e in range(s.entries[row], s.entries[row + 1]):
             slot = s.slot[e]
-            place = s.place[slot]
-            turned += s.w[slot] * dot(s.start + 3 * e, s.gradient + 3 * e)
+            if s.kind[slot] == TURN:
+                turned += _along_turn(s, slot, s.start + 3 * e, s.gradient + 3 * e, False)
+            else:
+                turned += s.w[slot] * dot(s.start + 3 * e, s.gradient + 3 * e)
+            if e >= last:
+                continue
             before += dot(s.start + 3 * e, s.start + 3 * e)
             after += dot(s.gradient + 3 * e, s.gradient + 3 * e)
-            if s.w[slot] == 0.0:
+            bead = s.body[s.turn[slot]] if s.kind[slot] == PLACE else slot
+            if s.w[slot] == 0.0 and bead == slot:
                 continue
             for c in range(3):
-                chord[c] = (s.x[3 * slot + c] - world.x[3 * place + c]) + h * s.v[3 * slot + c]
+                chord[c] = (s.x[3 * bead + c] - world.x[3 * <Py_ssize_t> s.place[slot] + c]) + h * s.v[3 * bead + c]
+            if bead != slot:
+                matrix_of(s.q0 + 4 * <Py_ssize_t> s.turn[slot], R)
+                into_space(R, s.arm + 3 * slot, there)
+                for c in range(3):
+                    chord[c] += (s.x[3 * slot + c] - s.x[3 * bead + c]) - there[c]
             leaves += dot(chord, s.start + 3 * e)
             meets += dot(chord, s.gradient + 3 * e)
             square += dot(chord, chord)
@@ -458,15 +180,15 @@ cdef int _check_flight(const System* s, Py_ssize_t component, World* world, doub
 
 
 cdef void _draw(const System* s, Py_ssize_t component, World* world, const Task* t) noexcept nogil:
-    """u: a Maxwell velocity for each bead."""
+    """u: a Maxwell velocity for each bead, and an angular momentum for each rotation."""
     cdef double gx[NORMALS_BLOCK]
     cdef double gy[NORMALS_BLOCK]
     cdef double gz[NORMALS_BLOCK]
-    cdef Py_ssize_t first = s.slots[component], slot
+    cdef Py_ssize_t first = s.slots[component], last = s.first_turn[component], slot, k
     cdef double scale
-    cdef int count, i
-    while first < s.slots[component + 1]:
-        count = <int> min(<Py_ssize_t> NORMALS_BLOCK, s.slots[component + 1] - first)
+    cdef int count, i, c
+    while first < last:
+        count = <int> min(<Py_ssize_t> NORMALS_BLOCK, last - first)
         normals_at(world, s.place + first, count, t.letter, CONSTRAINTS, 0, gx, gy, gz)
         for i in range(count):
             slot = first + i
@@ -474,6 +196,19 @@ cdef void _draw(const System* s, Py_ssize_t component, World* world, const Task*
             s.u[3 * slot] = scale * gx[i]
             s.u[3 * slot + 1] = scale * gy[i]
             s.u[3 * slot + 2] = scale * gz[i]
+        first += count
+    last += s.turns[component + 1] - s.turns[component]
+    while first < last:
+        count = <int> min(<Py_ssize_t> NORMALS_BLOCK, last - first)
+        normals_at(world, s.place + first, count, t.letter, CONSTRAINTS, 1, gx, gy, gz)
+        for i in range(count):
+            slot = first + i
+            k = 3 * <Py_ssize_t> s.turn[slot]
+            s.u[3 * slot] = gx[i]
+            s.u[3 * slot + 1] = gy[i]
+            s.u[3 * slot + 2] = gz[i]
+            for c in range(3):
+                s.u[3 * slot + c] *= sqrt(t.kT / s.rate[k + c]) if s.w[slot] > 0.0 else 0.0
         first += count
 
 
@@ -488,7 +223,14 @@ cdef int _one_block(const Task* t, World* world, Py_ssize_t block, double* regis
             _evaluate(s, block, registers)
         for i in range(3 * s.entries[s.rows[s.blocks[block]]], 3 * s.entries[s.rows[s.blocks[block + 1]]]):
             s.start[i] = s.gradient[i]
-        _newton(s, block, registers, dense)
+        for component in range(s.blocks[block], s.blocks[block + 1]):
+            if t.action == SETTLE:
+                for i in range(3 * s.turns[component], 3 * s.turns[component + 1]):
+                    s.spin0[i] = 0.0
+                for i in range(4 * s.turns[component], 4 * s.turns[component + 1]):
+                    s.q0[i] = s.q[i]
+            _bend(s, component, t.h)
+        _newton(t, block, registers, dense)
         for component in range(s.blocks[block], s.blocks[block + 1]):
             if s.active[component] != 0:
                 fault |= _blame(s, component, world)
@@ -498,15 +240,20 @@ cdef int _one_block(const Task* t, World* world, Py_ssize_t block, double* regis
             return fault
         for component in range(s.blocks[block], s.blocks[block + 1]):
             _scatter(s, component, s.x, world.x)
+            _scatter_turns(s, component, world, True)
             if t.action == FLIGHT:
-                _push(s, component, s.start, s.multiplier, -1.0 / t.h, s.v)
+                # Angular momenta have flown with their impulses.
+                _push(s, component, s.start, s.multiplier, -1.0 / t.h, s.v, 0.0)
     elif not t.known:
         _evaluate(s, block, registers)
+    if t.action == START:
+        for component in range(s.blocks[block], s.blocks[block + 1]):
+            _keep_bodies(s, component)
     if t.action == START or t.action == SETTLE:
         return 0
     for component in range(s.blocks[block], s.blocks[block + 1]):
         if not t.factored:
-            _assemble(s, component, s.gradient, s.gradient)
+            _assemble(s, component, s.gradient, s.gradient, False)
             failed = _factorise(s, component, dense)
             if failed >= 0:
                 fault |= _lost(s, world, failed, 0.0)
@@ -515,12 +262,13 @@ cdef int _one_block(const Task* t, World* world, Py_ssize_t block, double* regis
             _draw(s, component, world, t)
             _rates(s, component, s.u)
             _solve(s, component, s.right)
-            _push(s, component, s.gradient, s.right, 1.0, s.v)
+            _push(s, component, s.gradient, s.right, 1.0, s.v, 1.0)
         else:
             _rates(s, component, s.v)
             _solve(s, component, s.right)
-            _push(s, component, s.gradient, s.right, -1.0, s.v)
+            _push(s, component, s.gradient, s.right, -1.0, s.v, -1.0)
         _scatter(s, component, s.v, world.v)
+        _scatter_turns(s, component, world, False)
     return fault
 
 
@@ -541,7 +289,8 @@ cdef class JointConstraints(Operation):
     cdef double h
     cdef readonly object names
 
-    def __init__(self, JointSystem joint, str action, names, double h=0.0, double kT=0.0, int letter=0):
+    def __init__(self, JointSystem joint, str action, names, double h=0.0, double kT=0.0, int letter=0,
+                 bint exact=False):
         self.joint = joint
         self.names = names
         self.task.system = &joint.system
@@ -549,6 +298,7 @@ cdef class JointConstraints(Operation):
         self.h = h
         self.task.kT = kT
         self.task.letter = letter
+        self.task.exact = exact
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int action = self.task.action, fault
@@ -558,7 +308,7 @@ cdef class JointConstraints(Operation):
             and (action == START or action == TANGENT or action == NORMAL)
         )
         self.task.factored = self.task.known and self.joint.factored == world.positions
-        if action == START and self.task.known:
+        if action == START and self.task.known and self.joint.turns == 0:
             return 0
         self.task.h = self.h * world.pace
         if action == SETTLE:
@@ -612,7 +362,7 @@ cdef int _metric(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
             t.energy[component] = 0.0
             if not t.counts[component]:
                 continue
-            _assemble(s, component, s.gradient, s.gradient)
+            _assemble(s, component, s.gradient, s.gradient, False)
             failed = _factorise(s, component, dense)
             if failed >= 0:
                 fault |= _lost(s, world, failed, 0.0)
@@ -630,7 +380,7 @@ cdef int _metric(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
                 _solve(s, component, s.right)
                 for slot in range(3 * s.slots[component], 3 * s.slots[component + 1]):
                     s.u[slot] = 0.0
-                _push(s, component, s.gradient, s.right, 1.0, s.u)
+                _push(s, component, s.gradient, s.right, 1.0, s.u, 0.0)
                 for e in range(s.entries[row], s.entries[row + 1]):
                     for c in range(3):
                         t.z[3 * e + c] = 0.0

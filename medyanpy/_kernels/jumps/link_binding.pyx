@@ -363,6 +363,7 @@ cdef class LinkBinding(JumpOperation):
         cdef double[:, ::1] then
         cdef int64_t[::1] changes
         self.describe(name, kT, driven, every)
+        self.relinks = True
         self.sites = sites
         self.on_points = on_points
         self.pool = pool
@@ -1100,6 +1101,7 @@ cdef class Joined(Operation):
         self.second = second
         self.derivatives = min(first.derivatives, second.derivatives)
         self.acts_on_points = first.acts_on_points or second.acts_on_points
+        self.has_links = True
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault = self.first.run(world)

@@ -92,3 +92,31 @@ cdef class Drift(Operation):
         if ride:
             return over_blocks(_ride, &task, world, world.n_points, POINTS)
         return 0
+
+
+cdef class NoteVertices(Operation):
+    """Take down in `before` (n_vertices, 3) where vertices are."""
+    cdef double[:, ::1] before
+
+    def __init__(self, double[:, ::1] before):
+        self.before = before
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(3 * world.n_vertices):
+            (&self.before[0, 0])[k] = world.x[k]
+        return 0
+
+
+cdef class Ride(Operation):
+    """Let points ride on vertices that constraints have moved on from `before`: A^T v stays, as in A."""
+    cdef double[:, ::1] before
+
+    def __init__(self, double[:, ::1] before):
+        self.before = before
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef DriftTask task
+        task.h = 0.0
+        task.before = &self.before[0, 0]
+        return over_blocks(_ride, &task, world, world.n_points, POINTS)
