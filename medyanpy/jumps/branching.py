@@ -166,8 +166,8 @@ class Branching(SeedJump):
             grow = [handle.name for handle in given.handles if isinstance(handle, GrowingFilaments)]
             if grow:
                 raise TopologyError(
-                    f"{self.name}: mothers are places on links of {grow[0]!r}, which grow, and do not follow them: take "
-                    f"places of its lattice, {grow[0]}.lattice(spacing=...)"
+                    f"{self.name}: mothers are places on links of {grow[0]!r}, which grow, and do not follow them: "
+                    f"take places of its lattice, {grow[0]}.lattice(spacing=...)"
                 )
         elif given.growth[:, growing_sites.UNBINDS].any():
             raise TopologyError(
@@ -292,15 +292,17 @@ class Branching(SeedJump):
         filament = rows[:, 1] // width
         if ((filament < 0) | (filament >= n)).any():
             raise TopologyError(f"{self.name}: branches are said to be rows of daughters that there is no room for")
-        arrays["site"][...] = -1
-        arrays["site"][filament] = rows[:, 0]
+        if len(np.unique(rows[:, 0])) < len(rows) or (rows[:, 0] < 0).any() or (rows[:, 0] >= len(self._mothers)).any():
+            raise TopologyError(f"{self.name}: branches are said to be at places that there are not, or two at one")
+        arrays["branch"][...] = -1
+        arrays["branch"][rows[:, 0]] = filament
         self.check_state(operation, arrays)
         return arrays
 
     def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
-        site = arrays["site"]
-        held = site[site >= 0]
-        if (site < -1).any() or (site >= len(self._mothers)).any() or len(np.unique(held)) < len(held):
+        branch = arrays["branch"]
+        held = branch[branch >= 0]
+        if (branch < -1).any() or (branch >= self._filaments.kind.n_room).any() or len(np.unique(held)) < len(held):
             raise ParameterError(f"{self.name}: the places that branches are said to hold cannot be")
 
     def in_frames(self) -> tuple[str, int]:

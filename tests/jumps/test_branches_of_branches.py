@@ -25,7 +25,9 @@ def built(nodes, rates, *, n=2, z=None, copies=1, apart=80.0, room=200, capacity
     many = {"rise": 1.0, "capacity_links": capacity}
     actin = topology.add_filaments(nodes + shifts, mass, 1.0, name="actin", capacity_filaments=room if own else copies,
                                    **many)  # fmt: skip
-    daughters = actin if own else topology.add_filaments([], mass, 1.0, name="daughters", capacity_filaments=room, **many)
+    daughters = actin
+    if not own:
+        daughters = topology.add_filaments([], mass, 1.0, name="daughters", capacity_filaments=room, **many)
     system = mp.System(topology)
     for handle in dict.fromkeys((actin, daughters)):
         system.add_force(mp.forces.FixmanPotential(handle, kT=1.0, name=f"metric of {handle.name}"))
@@ -93,7 +95,8 @@ def test_trees_of_branches_are_as_many_as_there_are_ways():
         found.append(np.bincount(roots_of(tree, 110)[tree[:, 2]], minlength=roots))
     assert deep > 800
     m = np.arange(60)
-    log = m * np.log(z) + np.log(places) + gammaln(places + own * m) - gammaln(m + 1) - gammaln(places + (own - 1) * m + 1)
+    log = m * np.log(z) + np.log(places) + gammaln(places + own * m)
+    log -= gammaln(m + 1) + gammaln(places + (own - 1) * m + 1)
     share = np.exp(log) / np.exp(log).sum()
     mean = share @ m
     found = np.array(found)
@@ -166,8 +169,8 @@ def test_branches_on_filaments_that_grow_and_split(own, bends):
 def test_an_end_stops_at_a_branch():
     shrink = lambda actin, pool: mp.jumps.Polymerization(  # noqa: E731
         actin, pool["G"], on_rate=0.0, off_rate=0.0, subunits=(2, 5), name="shrinks")  # fmt: skip
-    actin, lattice, simulation = built(straight(4, 4, 4), (3.0, 0.0), copies=6, own=False, room=300, mass=STILL, seed=2,
-                                       jumps=[shrink])  # fmt: skip
+    actin, lattice, simulation = built(straight(4, 4, 4), (3.0, 0.0), copies=6, own=False, room=300, mass=STILL,
+                                       seed=2, jumps=[shrink])  # fmt: skip
     daughters = simulation.topology["daughters"]
     simulation.step(1)
     tree = held(lattice, daughters, look(simulation))

@@ -178,7 +178,7 @@ cdef inline Vector _stress(double there, Vector stiffness, Vector strain) noexce
 cdef inline void _strain(Joints* j, int n) noexcept nogil:
     """Forces, torques and energies of the first n joints; zero where there is none."""
     cdef Middle m
-    cdef Vector g, strain, turn, f, moment, cross, t, p, s
+    cdef Vector g, strain, turn, f, moment, arm, t, p, s
     cdef double length, there, rate
     cdef int k
     for k in range(n):
@@ -192,11 +192,11 @@ cdef inline void _strain(Joints* j, int n) noexcept nogil:
         turn = _beyond(m.v, rate, _of(&j.c[9][0], k))
         moment = _stress(there, _of(&j.c[3][0], k), turn)
         j.energy[k] = 0.5 * length * (_dot(f, strain) + _dot(moment, turn))
-        cross = _cross(g, f)
+        arm = _cross(g, f)
         t = _cross(moment, m.v)
         t = Vector(0.5 * t.x, 0.5 * t.y, 0.5 * t.z)
-        p = Vector(t.x - 0.5 * cross.x, t.y - 0.5 * cross.y, t.z - 0.5 * cross.z)
-        s = _cross(Vector(t.x - cross.x, t.y - cross.y, t.z - cross.z), m.v)
+        p = Vector(t.x - 0.5 * arm.x, t.y - 0.5 * arm.y, t.z - 0.5 * arm.z)
+        s = _cross(Vector(t.x - arm.x, t.y - arm.y, t.z - arm.z), m.v)
         rate = 0.125 / m.c
         s = Vector(m.c * moment.x + rate * s.x, m.c * moment.y + rate * s.y, m.c * moment.z + rate * s.z)
         _write(&j.on_a[0][0], k, s.x - p.x, s.y - p.y, s.z - p.z)

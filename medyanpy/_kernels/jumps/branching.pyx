@@ -14,7 +14,7 @@ and is a free filament then: that is not undone. The minus end of a branch is ca
 Mothers may grow, and be daughters as well: then places follow their subunits, and a place that is held blocks an end
 that would leave it.
 
-State: the place of each daughter filament, -1 of others. Terms of the two forces follow from it, from which nodes the
+State: the daughter at each place, -1 of none. Terms of the two forces follow from it, from which nodes the
 daughters have, and from where the places are; they are laid out again once any of these may be others.
 """
 import numpy as np
@@ -85,8 +85,8 @@ cdef class Branching(Seeds):
     cdef double angle[3]              # k, p, s of `Angles` over kT
     # Which cap is that of a branch.
     cdef public int number
-    cdef int32_t[::1] site            # (filaments,) the state
-    cdef int32_t[::1] branch_at       # (m,) the same by place: which filament, -1 of none
+    cdef int32_t[::1] branch_at       # (m,) the state: which filament is at each place, -1: none
+    cdef int32_t[::1] site            # (filaments,) the same by filament
     cdef Py_ssize_t trying            # the place of the seed that is created or dissolved
     cdef public object layout
     cdef int32_t[::1] other, end      # see `LinkedSites`
@@ -135,23 +135,21 @@ cdef class Branching(Seeds):
             self.angle[c] = angle[c] / kT
 
     def arrays(self):
-        return {**Seeds.arrays(self), "site": np.asarray(self.site)}
+        return {**Seeds.arrays(self), "branch": np.asarray(self.branch_at)}
 
     def rows(self):
         """Branches (k, 2): the place of each, and its first node among all that daughters may have."""
-        branches = np.flatnonzero(np.asarray(self.site) >= 0)
+        branch_at = np.asarray(self.branch_at)
+        places = np.flatnonzero(branch_at >= 0)
+        places = places[np.argsort(branch_at[places])]
+        branches = branch_at[places]
         there = np.asarray(self.room.alive)[np.asarray(self.ends.slots)[branches]] != 0
         first = branches * self.ends.slots.shape[1] + np.argmax(there, axis=1)
-        return np.column_stack([np.asarray(self.site)[branches], first])
+        return np.column_stack([places, first])
 
     def took_over(self):
-        cdef Py_ssize_t f
         Seeds.took_over(self)
         self.laid_out = False
-        self.branch_at[:] = -1
-        for f in range(self.site.shape[0]):
-            if self.site[f] >= 0:
-                self.branch_at[self.site[f]] = <int32_t> f
 
     def keepers_of(self, const int32_t[:, ::1] nodes not None, unbinds):
         """Those who know which places on filaments with these nodes have branches."""
@@ -171,6 +169,10 @@ cdef class Branching(Seeds):
         self.ends.find(world)
         for i in range(self.end.shape[0]):
             self.end[i] = <int32_t> i
+        self.site[:] = -1
+        for i in range(self.n_places):
+            if self.branch_at[i] >= 0:
+                self.site[self.branch_at[i]] = <int32_t> i
         self.turned.empty()
         for f in range(self.site.shape[0]):
             p = self.site[f]
