@@ -16,8 +16,8 @@ def gliding(motors, duty, copies, seed=1):
     topology = mp.Topology()
     y, box = 500.0 * np.arange(copies), 3.0 * LENGTH
     nodes = [[[0.0, own, 0.0], [LENGTH, own, 0.0]] for own in y]
-    # Positions of BAOAB have the right width for any step: that of springs is 2.9 nm, and forgotten in a few steps. Drag
-    # must be low: heads that let go take their share of it with them, which is a friction of its own.
+    # Positions of BAOAB have the right width for any step: that of springs is 2.9 nm, and forgotten in a few steps.
+    # Drag must be low: heads that let go take their share of it with them, which is a friction of its own.
     mass = 0.5 * max(STIFFNESS * motors, HOLD) / 0.4
     track = topology.add_filaments(nodes, mass, 0.2 * mass)
     system = mp.System(topology, box=[box, None, None])
