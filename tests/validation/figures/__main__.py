@@ -5,7 +5,7 @@ ones.
 
 The texts are 000 in-triangle points (MEDYAN.jl), 001 linearly implicit integrators (Tao and Owhadi), 002 rigid bodies
 (Kaynak), 003 billiards on surfaces, 004 elastic rods (Ladd and Misra); those of chemistry are of several. Writes a PNG
-(--format: SVG or PDF) or GIF of each figure, numbers.csv and summary.json. --quick takes about two minutes on two
+(--format: SVG or PDF) or GIF of each figure, numbers.csv and summary.json. --quick takes about three minutes on two
 cores; --list says how long each figure takes.
 """
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import medyanpy as mp
-from medyanpy.demo.report import z_line
+from medyanpy.demo import contraction, pushing
+from medyanpy.demo.report import KT, TEMPERATURE, bound_line, mean_line, z_line
 
 from .plates import PUBLISHED, Made, Plate, Row, Work, letters, panels
 
@@ -132,7 +133,185 @@ def brownian_ratchet(work: Work) -> Made:
     )  # fmt: skip
 
 
+# A filament in a vesicle ------------------------------------------------------------------------------------
+
+
+def tube(work: Work) -> Made:
+    """A filament that grows in a vesicle, and draws a tube out of it: the scene of the demo ``treadmilling``."""
+    system, mesh = pushing.build()
+    watch, steps = pushing.Watch(mesh), work.of(20_000, 60_000)
+    look = mp.reporters.Callback(pushing.LOOK, watch.look, include="positions")
+    integrator = mp.SplittingIntegrator("JBAGOGABJ", pushing.TIMESTEP, temperature=TEMPERATURE, seed=1)
+    simulation = mp.Simulation(system, integrator, threads=work.threads, reporters=[look])
+    simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=1)
+    simulation.step(steps)
+    lines, _ = pushing.compared(watch, steps)
+    force, subunits = np.array(watch.rows)[:, :2].T
+    time = pushing.FASTER * pushing.TIMESTEP * pushing.LOOK * np.arange(1, len(force) + 1)
+    figure, (left, middle, right) = panels(1, 3, (7.8, 3.0))
+    left.step(time, subunits - subunits[0], where="post", color="C0", label="measured")
+    late = round(pushing.COUNT * len(time))
+    slope = lines[1].expected * (time[late:] - time[late])
+    left.plot(time[late:], subunits[late] - subunits[0] + slope, **PUBLISHED, label="by the mean force")
+    left.set(xlabel="time of a cell, s", ylabel="subunits added")
+    left.legend()
+    wide = max(1, len(force) // 60)
+    middle.plot(time, force, color="C1", alpha=0.25, linewidth=0.5)
+    middle.plot(time[wide - 1 :], np.convolve(force, np.ones(wide) / wide, "valid"), color="C1", label="measured")
+    middle.axhline(lines[0].expected, **PUBLISHED, label="$2\\pi\\sqrt{2\\kappa\\sigma}$")
+    middle.axhline(pushing.STALL, linestyle="--", color="0.6", linewidth=0.8, label="stall")
+    middle.set(xlabel="time of a cell, s", ylabel="force on the membrane, pN")
+    middle.legend()
+    state = simulation.context.get_state(positions=True)
+    vesicle, actin = (simulation.topology[name] for name in ("vesicle", "actin"))
+    x = state.positions[vesicle.beads]
+    right.triplot(x[:, 0], x[:, 2], state.faces["vesicle"], color="0.6", linewidth=0.25)
+    nodes = state.positions[actin.beads]
+    right.plot(nodes[:, 0], nodes[:, 2], color="C3", linewidth=1.6)
+    right.set(aspect="equal", xlabel="x, nm", ylabel="z, nm")
+    letters((left, middle, right), ("growth", "force", "the vesicle at the end"))
+    rows = [
+        Row(lines[0], "2π√(2κσ), with the tension by the pressure (Derényi, Jülicher and Prost 2002)"),
+        Row(lines[1], "k_on C exp(-F δ/kT) - k_off: the membrane moves faster than the filament grows"),
+    ]
+    return Made(
+        figure, rows,
+        f"{mesh.n_vertices} vertices, κ = {pushing.BENDING_MODULUS / KT:g} kT, edges flip; "
+        f"{pushing.MICROMOLES:g} µM of actin, rates {pushing.FASTER:g} times those of cells; {steps} "
+        f"steps, of which the last {100 * (1 - pushing.COUNT):.0f} % count",
+    )  # fmt: skip
+
+
+# A gliding assay --------------------------------------------------------------------------------------------
+
+STIFFNESS, HOLD, STEP, LENGTH = 0.5, 8.0, 1.0, 160.0
+#: Of a head, per step of the integrator: nm, and letting go. Share of time for which it holds.
+VELOCITY, UNBINDING, DUTY = 0.02, 0.004, 0.2
+
+
+def gliding(motors: int, copies: int, seed: int = 1) -> tuple[mp.Simulation, Any]:
+    """Build filaments that slide along x over fixed heads, `motors` of them in reach of each: (simulation, filaments).
+
+    Positions of BAOAB have the right width for any step: that of springs is 2.9 nm, and forgotten in a few steps. Drag
+    must be low: heads that let go take their share of it with them, which is a friction of its own.
+    """
+    topology = mp.Topology()
+    y, box = 500.0 * np.arange(copies), 3.0 * LENGTH
+    nodes = [[[0.0, own, 0.0], [LENGTH, own, 0.0]] for own in y]
+    mass = 0.5 * max(STIFFNESS * motors, HOLD) / 0.4
+    track: Any = topology.add_filaments(nodes, mass, 0.2 * mass)
+    system = mp.System(topology, box=[box, None, None])
+    system.add_force(mp.forces.HarmonicTrap(track, (0.0, 0.5 * HOLD, 0.5 * HOLD), np.concatenate(nodes)))
+    springs = system.add_force(mp.forces.Links([], [], stiffness=STIFFNESS, length=0.0))
+    apart = LENGTH / motors
+    x = np.arange(round(box / apart)) * apart
+    heads = np.stack([np.tile(x, copies), np.repeat(y, len(x)), np.zeros(copies * len(x))], axis=1)
+    heads[:, 0] += np.random.default_rng(seed).uniform(0.0, apart, copies).repeat(len(x))
+    # Heads let go at a rate that knows no strain, and take hold of any of some places near to them: a sum along x, and
+    # a mean over what the track, held by HOLD, moves across.
+    places = np.sqrt(2.0 * np.pi * KT / STIFFNESS) / STEP / (1.0 + STIFFNESS / HOLD)
+    on = UNBINDING * DUTY / (1.0 - DUTY) / places
+    system.add_jump(mp.jumps.Motors(
+        springs, track.lattice(STEP), mp.Sites.anchors(heads), step=STEP, unloaded_velocity=VELOCITY, stall_force=40.0,
+        load_sharing=0.2, on_rate=on, off_rate=UNBINDING, unbinding_share=0.0, leaves_end=True, name="motors",
+    ))  # fmt: skip
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 1.0, kT=KT, seed=seed), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=KT, seed=2)
+    return simulation, track
+
+
+def glided(motors: int, copies: int, looks: int, settle: int = 3000) -> tuple[np.ndarray, np.ndarray]:
+    """Run them: (velocities of filaments against the way of heads, shares of heads that hold, look by look)."""
+    simulation, _ = gliding(motors, copies)
+
+    def middles() -> Any:
+        return simulation.context.get_state(positions=True).positions.reshape(copies, 2, 3).mean(axis=1)[:, 0]
+
+    simulation.step(settle)
+    before, held = middles(), []
+    for _ in range(looks):
+        simulation.step(200)
+        rows = simulation.context.get_state(positions=True).jumps["motors"]["links"]
+        held.append(len(rows[rows[:, 0] >= 0]) / (motors * copies))
+    return -(middles() - before) / (200 * looks), np.array(held)
+
+
+def gliding_assay(work: Work) -> Made:
+    """Velocity against the number of motors in reach: the crossover is where one of them holds at any time."""
+    copies, looks = work.of((24, 15), (90, 60))
+    numbers = work.of((2, 20), (1, 2, 3, 5, 8, 12, 20))
+    figure, (axis,) = panels(1, 1, (4.4, 3.1))
+    fine = np.geomspace(0.8, 25.0, 100)
+    axis.plot(fine, 1.0 - (1.0 - DUTY) ** fine, **PUBLISHED, label="one of N holds, $1 - (1 - r)^N$")
+    axis.axvline(1.0 / DUTY, color="0.7", linestyle=":", label="N = 1/r")
+    rows = []
+    for n in numbers:
+        velocity, _ = glided(n, copies, looks, work.of(1500, 3000))
+        share = 1.0 - (1.0 - DUTY) ** n
+        line = mean_line(f"velocity over that of heads, {n} in reach", velocity / VELOCITY, share)
+        axis.errorbar(n, line.measured, 2.0 * line.error, fmt="o", color="C0")
+        rows.append(Row(line, "moves as heads walk while one holds: 1 - (1 - r)^N"))
+    axis.set(xscale="log", xlabel="motors in reach, N", ylabel="velocity / that of a head", ylim=(0.0, 1.1))
+    axis.legend()
+    return Made(figure, rows, f"{copies} filaments of {LENGTH:g} nm for each point, r = {DUTY:g}, {200 * looks} steps")
+
+
+# Networks ---------------------------------------------------------------------------------------------------
+
+
+def network(motors: int, linkers: int, filaments: int, steps: int, seed: int, looks: int) -> Any:
+    """Run the scene of the demo ``contraction``: (looks + 1,) radius of gyration over that of the start."""
+    system, actin, _ = contraction.build(filaments, seed, linkers, motors)
+    integrator = mp.SplittingIntegrator("JBAGOGABJ", contraction.TIMESTEP, temperature=TEMPERATURE, seed=seed)
+    simulation = mp.Simulation(system, integrator, threads=1)
+    simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=seed)
+    out = []
+    for k in range(looks + 1):
+        simulation.step(steps // looks if k else 0)
+        x = simulation.context.get_state(positions=True).positions[actin.beads]
+        out.append(np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1).mean()))
+    return np.array(out) / out[0]
+
+
+def contractility(work: Work) -> Made:
+    """Radius of gyration against time, for several numbers of motors and of crosslinkers."""
+    filaments, steps, seeds = work.of((25, 1200, 1), (50, 10_000, 3))
+    motors, linkers = work.of((0, 60), (0, 15, 30, 60, 120)), work.of((300,), (60, 300))
+    figure, axes = panels(1, 2, (7.2, 3.0))
+    seconds = contraction.FASTER * contraction.TIMESTEP * steps
+    shrunk: dict[tuple[int, int], Any] = {}
+    for n in linkers:
+        for m in motors:
+            runs = np.array([network(m, n, filaments, steps, seed, 40) for seed in range(1, seeds + 1)])
+            shrunk[n, m] = runs[:, -4:].mean(axis=1)
+            if n == linkers[-1]:
+                axes[0].plot(np.linspace(0.0, seconds, 41), runs.mean(axis=0), label=f"{m} motors")
+        mean = np.array([shrunk[n, m].mean() for m in motors])
+        axes[1].plot(motors, mean, "o-", label=f"{n} crosslinkers")
+    axes[0].set(xlabel="time of a cell, s", ylabel="radius of gyration / at the start")
+    axes[1].set(xlabel="motors", ylabel="at the end / at the start")
+    for axis in axes:
+        axis.legend()
+    letters(axes, (f"{linkers[-1]} crosslinkers", "at the end"))
+    rows = [
+        Row(bound_line(f"radius of gyration, {m} motors over none, {n} crosslinkers",
+                       float((shrunk[n, m] / shrunk[n, 0]).mean()), 1.0), "contraction increases with motors")
+        for n in linkers for m in motors[1:]
+    ]  # fmt: skip
+    return Made(
+        figure, rows, f"{filaments} filaments, {steps} steps, means of {seeds} networks, rates and velocities "
+        f"{contraction.FASTER:g} times those of cells",
+        "curves of the paper: its data (doi 10.13016/M2W16B) are not part of this package",
+    )  # fmt: skip
+
+
 FIGURES = (
     Plate("chemistry_ratchet.png", "Peskin, Odell and Oster 1993", "an end that pushes an obstacle", brownian_ratchet,
           (6.0, 200.0)),
+    Plate("chemistry_tube.png", "MEDYAN's example of filopodia", "a filament that pushes a membrane into a tube", tube,
+          (8.0, 25.0)),
+    Plate("chemistry_gliding.png", "a gliding assay, as in AFINES (Freedman et al. 2017)",
+          "velocity against motors in reach", gliding_assay, (6.0, 120.0)),
+    Plate("chemistry_contraction.png", "Popov, Komianos and Papoian 2016", "contraction against motors",
+          contractility, (8.0, 500.0)),
 )  # fmt: skip
