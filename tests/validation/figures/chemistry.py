@@ -278,8 +278,8 @@ def network(motors: int, linkers: int, filaments: int, steps: int, seed: int, lo
 
 def contractility(work: Work) -> Made:
     """Radius of gyration against time, for several numbers of motors and of crosslinkers."""
-    filaments, steps, seeds = work.of((25, 1200, 1), (50, 10_000, 3))
-    motors, linkers = work.of((0, 60), (0, 15, 30, 60, 120)), work.of((300,), (60, 300))
+    filaments, steps, seeds = work.of((60, 1600, 1), (120, 6000, 3))
+    motors, linkers = work.of((0, 100), (0, 25, 50, 100, 200)), work.of((500,), (100, 500))
     figure, axes = panels(1, 2, (7.2, 3.0))
     seconds = contraction.FASTER * contraction.TIMESTEP * steps
     shrunk: dict[tuple[int, int], Any] = {}
