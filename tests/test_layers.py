@@ -56,10 +56,10 @@ def imports_of(path: Path):
         if id(node) in for_types:
             continue
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            if node.module == "medyanpy":
-                yield from (f"medyanpy.{a.name}" for a in node.names)
-            else:
-                yield node.module
+            folder = SOURCE.parent / node.module.replace(".", "/")
+            for a in node.names:
+                inner = node.module == "medyanpy" or (folder / f"{a.name}.py").exists()
+                yield f"{node.module}.{a.name}" if inner else node.module
         elif isinstance(node, ast.Import):
             yield from (a.name for a in node.names)
 

@@ -22,7 +22,6 @@ from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
 from medyanpy.integrators import SplittingIntegrator
-from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.state import State
 from medyanpy.system import System
 
@@ -509,13 +508,14 @@ class Settable(Guarded):
         names = {name: k for k, name in enumerate(jumping.names)}
         k = look_up(names, jump, "jumps", ParameterError)
         own, operation = jumping.jumps[k], jumping.operations[k]
-        if not isinstance(own, LinkBinding):
+        take_links = getattr(own, "take_links", None)
+        if take_links is None:
             raise ParameterError(
                 f"set_links: {jump} must be a LinkBinding, not a {type(own).__name__}: molecules with heads are in a "
                 "pool, or carried, and come and go by its rates alone"
             )
         with self._counted_as_protocol():
-            own.take_links(operation, links)
+            take_links(operation, links)
             self._store.program.changed()
 
     @contextmanager
