@@ -33,7 +33,7 @@ def test_joints_hold_and_speeds_at_them_are_equal_at_every_step(build, word, mor
     context = made(build, word, heat=1.0, tolerance=1e-10, **more)
     topology = context.system.topology
     held = Held(topology)
-    for _ in range(40):
+    for _ in range(20):
         context.step(1)
         state = whole(context)
         # Up to rounding of places that are 10 nm away.
