@@ -11,6 +11,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.ext.autosummary import autosummary_toc
 
 DOCS = Path(__file__).resolve().parent
 # `python -m sphinx` in the checkout would find the source folder, which has no kernels.
@@ -96,7 +97,15 @@ def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doc
         context["metatags"] = context.get("metatags", "") + f'<meta name="description" content="{text}">\n'
 
 
+def shorten_sidebar(app: Sphinx, doctree: nodes.document) -> None:
+    """The page of each class is reached from the tables of the reference: the sidebar would list 300 on every page."""
+    for node in list(doctree.findall(autosummary_toc)):
+        node.parent.remove(node)
+
+
 def setup(app: Sphinx) -> None:
+    # Before Sphinx collects the entries of the sidebar.
+    app.connect("doctree-read", shorten_sidebar, priority=100)
     app.connect("html-page-context", describe)
     app.connect("builder-inited", copy_tutorials, priority=100)
     app.connect("build-finished", copy_mathjax)

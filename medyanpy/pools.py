@@ -13,9 +13,12 @@ from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.species import check_species
 from medyanpy._tools.tables import amount
 from medyanpy._tools.validation import array, number, plain_name, several, vector, whole_number
+from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 
 if TYPE_CHECKING:
+    from medyanpy.core.layout import Layout
+    from medyanpy.forces import Force
     from medyanpy.jumps import Jump
 
 __all__ = ["Compartments", "MoleculePool", "Molecules", "Pool", "PoolStates", "Species"]
@@ -111,8 +114,11 @@ class MoleculePool(Described, Guarded):
         Those that are counted.
     concentrations : dict of float, 1/nm³
         Those of reservoirs.
+    inside : Membrane or None
+        The membrane of which it is the inside.
     """
 
+    inside: Membrane | None = None
     _remedy = "make a new pool, and a new System with it; Context.set_pools changes counts"
 
     def _take_pool(self, name: str | None, counts: Any, concentrations: Any) -> None:
@@ -165,21 +171,29 @@ class MoleculePool(Described, Guarded):
         """True if molecules hop between cells."""
         return False
 
-    def check_jumps(self, name: str, jumps: "Sequence[Jump]") -> None:
-        """Refuse jumps under which it would silently not do what it describes; ParameterError."""
+    def check_use(self, name: str, jumps: "Sequence[Jump]", forces: "Sequence[Force]") -> None:
+        """Refuse jumps and forces under which it would silently not do what it describes; ParameterError."""
+        if self.inside is not None and not any(self is pool for force in forces for pool in force.pools):
+            raise ParameterError(
+                f"{name}: it is the inside of {self.inside.name!r}, but its molecules do not press on that: "
+                "add_force(forces.MembranePoolPressure(membrane, pool, temperature=...))"
+            )
         if self.diffuses and not any(self is pool for jump in jumps for pool in jump.stirs):
             raise ParameterError(
                 f"{name}: its molecules diffuse, but nothing moves them: add_jump(jumps.Reactions(pool, [])), which "
                 "may have no reactions"
             )
 
-    def bind(self, seed: int, k: int) -> PoolCounts:
-        """Return the counts at the start of a Context, for its k-th pool."""
+    def bind(self, seed: int, k: int, layout: "Layout | None" = None) -> PoolCounts:
+        """Return the counts at the start of a Context, for its k-th pool; the layout is needed inside of membranes."""
         counts = np.zeros((self.n_cells, len(self.species)), np.int64)
         random = np.random.default_rng((seed, k))
         for s, name in enumerate(self.species):
             counts[:, s] = self._spread(self._start[name], random)
-        return self._bound(counts)
+        bound = self._bound(counts)
+        if self.inside is not None and layout is not None:
+            bound.enclose(layout.geometry(self.inside), list(self.concentrations.values()))
+        return bound
 
     @abstractmethod
     def _spread(self, given: Any, random: np.random.Generator) -> np.ndarray:
@@ -226,17 +240,24 @@ class Pool(MoleculePool):
     Parameters
     ----------
     volume : float, nm³, > 0
+        Or `inside` in its place.
     counts : dict of int, optional
         Molecules of each species at the start; 0 of those that reactions are to make.
     concentrations : dict of float, 1/nm³, >= 0, optional
         Of reservoirs, which are never used up: ``2.0 * mp.units.micromolar``.
+    inside : Membrane, optional
+        A closed membrane: the volume is that inside of it, as it moves. Molecules press on it by
+        `forces.MembranePoolPressure`, which the system must have. `volume` is then that of its mesh.
     name : str, optional
         In states; the class name where none is given.
 
     Raises
     ------
     ParameterError
-        Counts that are not whole, or negative; a species in both. No species at all.
+        Counts that are not whole, or negative; a species in both. No species at all. Neither or both of `volume` and
+        `inside`; a membrane that is turned inside out.
+    TopologyError
+        An `inside` that is not the handle of a membrane, or of one with borders.
 
     Examples
     --------
@@ -247,10 +268,15 @@ class Pool(MoleculePool):
     """
 
     def __init__(
-        self, volume: float, counts: Mapping[str, int] | None = None,
-        concentrations: Mapping[str, float] | None = None, *, name: str | None = None,
+        self, volume: float | None = None, counts: Mapping[str, int] | None = None,
+        concentrations: Mapping[str, float] | None = None, *, inside: Membrane | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         self._take_pool(name, counts, concentrations)
+        if (volume is None) == (inside is None):
+            raise ParameterError(f"{self.name}: give either volume=, or inside= a closed membrane")
+        if inside is not None:
+            self.inside = inside
+            volume = _enclosed(self.name, inside)
         self.volume: float = number(f"{self.name}: volume", volume, above=0.0)
         for one, value in self._start.items():
             self._start[one] = int(_counts(f"{self.name}: counts[{one!r}]", value, (), ParameterError))
@@ -270,7 +296,8 @@ class Pool(MoleculePool):
         return PoolCounts(counts, self.volume, list(self.concentrations.values()))
 
     def _said(self) -> str:
-        return f"{amount(self.volume)} nm³"
+        where = "" if self.inside is None else f"inside of {self.inside.name}, at first "
+        return f"{where}{amount(self.volume)} nm³"
 
 
 class Compartments(MoleculePool):
@@ -392,6 +419,18 @@ class Compartments(MoleculePool):
 
     def _said(self) -> str:
         return f"{' × '.join(map(str, self.cells))} cells of {' × '.join(map(amount, self.size))} nm"
+
+
+def _enclosed(what: str, membrane: Any) -> float:
+    """Return the volume that a membrane encloses where it starts, nm³."""
+    if not isinstance(membrane, Membrane):
+        raise TopologyError(f"{what}: inside must be the handle of a membrane, not {membrane!r}")
+    membrane._expect_closed(what, "it encloses no volume: give volume=")
+    if membrane.mesh.closes_through_the_box:
+        raise ParameterError(
+            f"{what}: inside: {membrane.name!r} closes through the sides of the box, and has no inside: give volume="
+        )
+    return float(membrane.mesh.volume)
 
 
 def _by_species(what: str, given: Any) -> dict[str, Any]:

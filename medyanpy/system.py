@@ -183,10 +183,10 @@ class System(Displayed, Guarded):
         for handle in what.handles:
             if handle.topology is not self.topology:
                 raise TopologyError(f"{what.name}: {handle!r} belongs to another topology")
+        for pool in what.pools:
+            if not any(pool is one for one in self._pools.values()):
+                raise ParameterError(f"{what.name}: {pool!r} must be in the system first: system.add_pool(...)")
         if isinstance(what, Jump):
-            for pool in what.pools:
-                if not any(pool is one for one in self._pools.values()):
-                    raise ParameterError(f"{what.name}: {pool!r} must be in the system first: system.add_pool(...)")
             what.check(self.topology, self.forces)
         names.append(self._unique_name(what, unique_name))
         members.append(what)
@@ -235,7 +235,7 @@ class System(Displayed, Guarded):
         ParameterError
             Not a `Pool` or `Compartments`, or added before.
         TopologyError
-            A system that a Context already uses.
+            The inside of a membrane of another topology, or a system that a Context already uses.
         """
         if not isinstance(pool, MoleculePool):
             raise ParameterError(f"add_pool: {shown(pool)} is not a Pool or Compartments")
@@ -245,6 +245,8 @@ class System(Displayed, Guarded):
         if any(pool is one for one in self._pools.values()):
             raise ParameterError(f"add_pool: {pool!r} is in this system already")
         self._refuse_if_in_use("add_pool")
+        if pool.inside is not None and pool.inside.topology is not self.topology:
+            raise TopologyError(f"{pool.name}: {pool.inside!r} belongs to another topology")
         self._pools[self._unique_name(pool, unique_name)] = pool
         return pool
 
@@ -254,14 +256,15 @@ class System(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A pool that is not in this system, or that a jump uses.
+            A pool that is not in this system, or that a jump or a force uses.
         TopologyError
             A system that a Context already uses.
         """
         self._refuse_if_in_use("remove_pool")
-        for name, jump in zip(self._jump_names, self._jumps, strict=True):
-            if any(pool is one for one in jump.pools):
-                raise ParameterError(f"remove_pool: {name} uses {pool!r}: remove_jump it first")
+        for noun in ("force", "jump"):
+            for one, name in zip(*self._all(noun), strict=True):
+                if any(pool is own for own in one.pools):
+                    raise ParameterError(f"remove_pool: {name} uses {pool!r}: remove_{noun} it first")
         for name, one in self._pools.items():
             if one is pool:
                 del self._pools[name]

@@ -12,6 +12,7 @@ from scipy.spatial import ConvexHull
 from scipy.special import gammaln
 
 import medyanpy as mp
+from medyanpy.testing.forces import add_with_pools
 
 
 def orients(rng, n):
@@ -76,10 +77,10 @@ def refuses(error, phrase, call, /, *arguments, **options):
 
 
 def system_with(topology, *forces, **options):
-    """Return a system of a topology with forces, added in this order."""
+    """Return a system of a topology with forces, added in this order, and the pools that these need."""
     system = mp.System(topology, **options)
     for force in forces:
-        system.add_force(force)
+        add_with_pools(system, force)
     return system
 
 

@@ -20,6 +20,7 @@ from medyanpy.ensemble import exchange
 from medyanpy.errors import MedyanError
 from medyanpy.files.exports import exporting
 from medyanpy.testing import installation
+from medyanpy.testing.forces import add_with_pools
 
 pytestmark = pytest.mark.frictionless
 
@@ -619,7 +620,7 @@ def forces_on(handle):
         scene = installation._scene()
         force = make(scene)
         system = mp.System(scene.topology)
-        system.add_force(force)
+        add_with_pools(system, force)
         gone = np.zeros(scene.topology.n_beads, bool)
         gone[scene.topology[handle].beads] = True
         named = any(mask.any() for mask in force.naming(gone).values())
@@ -636,7 +637,7 @@ def test_forces_without_beads_resume_from_a_checkpoint(handle, tmp_path):
     scene = installation._scene()
     system = mp.System(scene.topology)
     for name in names:
-        system.add_force(installation.FORCES[name](scene))
+        add_with_pools(system, installation.FORCES[name](scene))
     functions = {name: function for name, function in FUNCTIONS.items() if name in names}
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAGOGAB", 1e-4, kT=1e-3, seed=1), threads=1)
     simulation.report_work = True

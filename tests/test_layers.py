@@ -27,7 +27,7 @@ LAYERS = [{"_kernels"}, {"core.__init__", "errors", "units", "_version"}, {"_too
           {"mesh"}, {"surfaces"}, {"boundaries"}, {"core.handles"}, {"core.growing_sites"}, {"core.sites"},
           {"beads"},
           {"presets", "rods", "topology"},
-          {"core.triangulation"}, {"core.layout"}, {"forces", "hydrodynamics", "pools"}, {"jumps", "steps"},
+          {"core.triangulation"}, {"core.layout"}, {"pools"}, {"forces", "hydrodynamics"}, {"jumps", "steps"},
           {"integrators", "system", "state"}, {"engine"}, {"context"}, {"files"}, {"reporters"}, {"simulation"},
           {"mdanalysis", "ovito", "runs", "testing"}, {"visualize", "analysis", "ensemble"}, {"demo"}, {"cli"},
           {"__main__"}, {"__init__"}]  # fmt: skip

@@ -9,7 +9,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy.beads.adding import fixed_of, inertia_of
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block, Kind
-from medyanpy.errors import TimestepWarning, TopologyError
+from medyanpy.errors import ParameterError, TimestepWarning, TopologyError
 from medyanpy.mesh import TriangleMesh, geometry
 
 if TYPE_CHECKING:
@@ -95,6 +95,24 @@ class Membrane(Handle, kind=MembraneKind):
     @property
     def degrees_of_freedom(self) -> int:
         return self.kind.degrees_of_freedom_per_bead * int(np.count_nonzero(~self._held))
+
+    def _expect_closed(self, what: str, so: str) -> None:
+        """Refuse a membrane with borders, of which `so` tells what follows, or one that is turned inside out.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+        """
+        mesh, called = self.mesh, repr(self.name)
+        if borders := len(mesh.borders):
+            has = f"has {borders} border{'s' * (borders > 1)}"
+            raise TopologyError(f"{what}: {self!r} {has}, so {so}")
+        if wrong := mesh.inside_out:
+            # Its volume would count as negative.
+            part = f"{mesh._described_part(wrong[0])} of {called} is turned inside out"
+            if len(mesh.components) == 1:
+                part = f"{called} is turned inside out, with the volume {mesh.volume:g} nm³"
+            raise ParameterError(f"{what}: {part}: its normals look inward; {mesh._remedy(wrong)}")
 
     def _arguments_now(self) -> dict[str, Any]:
         return {

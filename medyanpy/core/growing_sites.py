@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
 
 __all__ = [
-    "COLUMNS", "FILAMENT", "HANDLE", "ROW", "SPACING", "UNBINDS", "WIDTH", "at_start", "bound", "checked", "nodes_in",
-    "now", "room_in", "unbinding", "width_for",
+    "COLUMNS", "FILAMENT", "HANDLE", "ROW", "SPACING", "UNBINDS", "WIDTH", "at_start", "bound", "checked",
+    "counted_from", "expect_counted", "nodes_in", "now", "room_in", "unbinding", "width_for",
 ]  # fmt: skip
 
 # Columns of `Sites.growth`: number of the handle among those of the sites, -1 of sites that stay what they are;
@@ -58,6 +58,21 @@ def _groups(growth: np.ndarray) -> Iterator[tuple[int, int, int, int, np.ndarray
     kinds, which = np.unique(growth[grows][:, [HANDLE, SPACING, WIDTH, UNBINDS]], axis=0, return_inverse=True)
     for k, (handle, spacing, width, unbinds) in enumerate(kinds.tolist()):
         yield handle, spacing, width, unbinds, grows[which.ravel() == k]
+
+
+def counted_from(*groups: Any) -> "dict[Handle, np.ndarray]":
+    """Return ids of the nodes by which places of these sites are counted."""
+    return {h: h.ids.copy() for sites in groups if sites.growth is not None for h in sites.handles}
+
+
+def expect_counted(what: str, counted: "dict[Handle, np.ndarray]") -> None:
+    """Refuse filaments that have been removed, from which places are counted; TopologyError."""
+    for handle, ids in counted.items():
+        if not np.array_equal(handle.ids[: len(ids)], ids):
+            raise TopologyError(
+                f"{what}: filaments of {handle.name!r} have been removed, on which it has places that follow growth: "
+                "remove the jump first"
+            )
 
 
 def bound(growth: np.ndarray, handles: "Sequence[Handle]", layout: "Layout") -> list[Places]:

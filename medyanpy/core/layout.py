@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Layout"]
 
+# Relative to a length: how much more than half of the box it must leave. Rounding must not choose between two images.
+_MARGIN = 1e-7
+
 
 class Layout:
     """Order of the beads of a topology in the arrays of a Context: vertices, other Cartesian beads, points. The last of
@@ -152,7 +155,8 @@ class Layout:
         if len(lengths):
             k = int(np.argmax(lengths))
             number = k if numbers is None else numbers[k]
-            self.expect_width(what, float(lengths[k]), f"{what}: {noun} {number} has a length of")
+            # Of just half of the box, what is held at its length by rounding alone has two nearest images.
+            self.expect_width(what, float(lengths[k]) * (1.0 + _MARGIN), f"{what}: {noun} {number} has a length of")
 
     def _take_widths(self) -> None:
         self.least_width[0] = max((width for width, _ in self._widths.values()), default=0.0)
@@ -164,7 +168,7 @@ class Layout:
                 if box[c] < width:
                     raise ParameterError(
                         f"{said} {0.5 * width:.6g} nm, and the box is {box[c]:.6g} nm long along {'xyz'[c]} "
-                        f"but must be >= {width:.6g}, twice that: beads would meet two images of each other"
+                        f"but must be >= {width:.8g}, twice that: beads would meet two images of each other"
                     )
 
     @property

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["OfSpecies", "Species", "by_species", "counted", "numbers_of", "selected", "species_of", "wholes"]
 
+# What species have by forces on them, and how it is given.
+_OF_FORCES = {
+    "curvature": 'PointCurvature.by_species(points, {"A": {"curvature": ...}}, bending_modulus=..., area=...)',
+    "radius": 'SoftSphere.by_species(beads, {("A", "A"): {"diameter": ...}}, stiffness=...), and pair forces alike',
+}
 #: Groups of pair forces hold the species that count in the bits of a whole number.
 MOST = 63
 
@@ -41,6 +46,8 @@ def species_of(what: str, given: Any) -> tuple[Species, ...]:
         if not isinstance(numbers, Mapping) or "mass" not in numbers:
             raise ParameterError(f'{where} = {shown(numbers)} but must be a dict with "mass", and "friction" if any')
         for key in numbers:
+            if key in _OF_FORCES:
+                raise ParameterError(f"{where}: {key} is a number of forces: give it to {_OF_FORCES[key]}")
             look_up({"mass": 0, "friction": 1}, key, f"number of a species ({where})", ParameterError)
         mass = number(f"{where}: mass", numbers["mass"], above=0.0)
         friction = number(f"{where}: friction", numbers.get("friction", 0.0), at_least=0.0)

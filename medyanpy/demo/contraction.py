@@ -76,7 +76,7 @@ _SPECIES = ("alpha-actinin", "minifilaments")
     steps=Option(6_000, "time steps"),
 )
 def run_contraction_demo(report: Report, network: int) -> Demo:
-    system, actin, myosin = _build(network, report.seed)
+    system, actin, myosin = build(network, report.seed)
     length = N_LINKS * ACTIN.link_length
     report.begin(f"{network} filaments of {length:.0f} nm, their middles in a ball of {2 * RADIUS:g} nm", "network")
     notes = [
@@ -130,7 +130,10 @@ def compared(watch: Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
     return lines, facts
 
 
-def _build(filaments: int, seed: int) -> tuple[mp.System, Any, Any]:
+def build(
+    filaments: int, seed: int, linkers: int = LINKERS, motors: int = MOTORS
+) -> tuple[mp.System, Any, Any]:
+    """Build the network with so many molecules in its pool: (system, filaments, links of motors)."""
     rng = np.random.default_rng(seed)
     along = rng.normal(size=(filaments, 3))
     along /= np.linalg.norm(along, axis=1)[:, None]
@@ -145,7 +148,7 @@ def _build(filaments: int, seed: int) -> tuple[mp.System, Any, Any]:
     system.add_force(mp.forces.FilamentBending(actin, ACTIN.bending_modulus))
     system.add_force(mp.forces.FixmanPotential(actin, temperature=TEMPERATURE))
     volume = 4.0 / 3.0 * np.pi * RADIUS**3
-    pool = system.add_pool(mp.Pool(volume=volume, counts=dict(zip(_SPECIES, (LINKERS, MOTORS), strict=True))))
+    pool = system.add_pool(mp.Pool(volume=volume, counts=dict(zip(_SPECIES, (linkers, motors), strict=True))))
     short = system.add_force(mp.forces.Links([], [], LINKER_STIFFNESS, LINKER_LENGTH, name="crosslinks"))
     long = system.add_force(mp.forces.Links([], [], MOTOR_STIFFNESS, MOTOR_LENGTH, name="myosin"))
     system.add_jump(mp.jumps.CrosslinkerBinding(

@@ -76,7 +76,8 @@ class Jumping:
         self._layout = layout
         self.clock: np.ndarray = np.zeros(3)
         for name, jump in zip(self.names, self.jumps, strict=True):
-            if jump.moves_beads and not isinstance(integrator.kick, Explicit):
+            swells = any(pool.inside is not None for pool in jump.pools)
+            if (jump.moves_beads or swells) and not isinstance(integrator.kick, Explicit):
                 raise ParameterError(
                     f"{name}: it changes forces between kicks, whose equations {integrator.kick!r} makes once: leave "
                     "kick= out"
@@ -87,8 +88,10 @@ class Jumping:
             for handle in jump.births:
                 _check_birth(name, handle, system)
         for name, pool in system._pools.items():
-            pool.check_jumps(name, self.jumps)
+            pool.check_use(name, self.jumps, system.forces)
         self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
+        for jump, operation in zip(self.jumps, self.operations, strict=True):
+            operation.inside = next((layout.pools[pool] for pool in jump.pools if pool.inside is not None), None)
         self._versions = [jump.version for jump in self.jumps]
         self._letters: dict[tuple[str, int], Jumps] = {}
         #: Listeners to events.

@@ -94,7 +94,7 @@ class Store:
         self.layout: Layout = Layout(topology, threads, box)
         layout = self.layout
         self.pools: dict[str, MoleculePool] = dict(pools or {})
-        layout.pools = {pool: pool.bind(seed, k) for k, pool in enumerate(self.pools.values())}
+        layout.pools = {pool: pool.bind(seed, k, layout) for k, pool in enumerate(self.pools.values())}
         self.held: int = sum(cast(Any, h).count for h in layout.handles if h.kind.block is Block.NONE)
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays

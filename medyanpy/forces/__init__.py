@@ -18,6 +18,7 @@ from medyanpy.forces.membrane import (
     MembraneArea,
     MembraneBending,
     MembraneOsmoticPressure,
+    MembranePoolPressure,
     MembranePressure,
     MembraneTension,
     MembraneVolume,
@@ -47,10 +48,10 @@ __all__ = [
     "FixmanPotential", "Force", "HarmonicBonds", "HarmonicTrap", "LennardJones", "LinkLengthPenalty", "Links",
     "MembraneAdhesion", "MembraneArea", "MembraneAreaDifference", "MembraneBending", "MembraneEdgeSprings",
     "MembraneField", "MembraneFoldRepulsion", "MembraneGaussianCurvature", "MembraneLineTension",
-    "MembraneOsmoticPressure", "MembranePressure", "MembraneTension", "MembraneTether", "MembraneVolume", "Morse",
-    "NormalLinks", "OrthonormalFramePenalty", "PointCurvature", "PythonForce", "PythonMembraneField", "Ricker",
-    "RigidTrianglePenalty", "RodCollision", "RodElasticity", "RodLoad", "SoftCollisions", "SoftSphere", "TabulatedPair",
-    "UniformField", "WallRepulsion", "Yukawa",
+    "MembraneOsmoticPressure", "MembranePoolPressure", "MembranePressure", "MembraneTension", "MembraneTether",
+    "MembraneVolume", "Morse", "NormalLinks", "OrthonormalFramePenalty", "PointCurvature", "PythonForce",
+    "PythonMembraneField", "Ricker", "RigidTrianglePenalty", "RodCollision", "RodElasticity", "RodLoad",
+    "SoftCollisions", "SoftSphere", "TabulatedPair", "UniformField", "WallRepulsion", "Yukawa",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

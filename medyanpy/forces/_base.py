@@ -17,6 +17,7 @@ from medyanpy._tools.validation import array, required_thermal_energy, whole_num
 from medyanpy.core.handles import Handle, bead_numbers, handles_in
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._stiffness import Start, longest_timestep
+from medyanpy.pools import MoleculePool
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Force(Parameterized):
     #: For authors: help() of other forces leaves these out.
     _hooks = frozenset(
         "apart bind calls_python directions domains ends energy_tells_work exact_frequencies has_links joined_in "
-        "keeps_triangles link_ends naming noun obstacle_to_births obstacle_to_flips of_positions_alone remarks "
+        "keeps_triangles link_ends naming noun obstacle_to_births obstacle_to_flips of_positions_alone pools remarks "
         "remarks_on_box squared_frequencies stiff_links terms terms_argument without".split()
     )
 
@@ -115,6 +116,11 @@ class Force(Parameterized):
     @property
     def handles_by_species(self) -> tuple[Handle, ...]:
         """Handles of which it acts on beads of some species alone."""
+        return ()
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        """Pools of whose molecules its energy is a function: they must be in the system."""
         return ()
 
     @property

@@ -12,11 +12,12 @@ from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
-from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, warn_outside
+from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import AtTemperature, Each, Given, OnHandle, argument, declared, number
 from medyanpy.forces._stiffness import Start, cotangent_weights, heights_over_rings, triangle_geometry
 from medyanpy.forces._vertex_stars import Stars
 from medyanpy.mesh import geometry
+from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from medyanpy.engine.worksheet import Look, Remark
 
 __all__ = [
-    "MembraneArea", "MembraneBending", "MembraneOsmoticPressure", "MembranePressure", "MembraneTension",
-    "MembraneVolume",
+    "MembraneArea", "MembraneBending", "MembraneOsmoticPressure", "MembranePoolPressure", "MembranePressure",
+    "MembraneTension", "MembraneVolume",
 ]  # fmt: skip
 
 # Stars are folded where their area vectors add up to less than this share of their area: above it the second
@@ -100,16 +101,8 @@ class _Closed(_MembraneForce):
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
+        self.membrane._expect_closed(self.name, self._open)
         mesh, called = self.membrane.mesh, repr(self.membrane.name)
-        if borders := len(mesh.borders):
-            has = f"has {borders} border{'s' * (borders > 1)}"
-            raise TopologyError(f"{self.name}: {self.membrane!r} {has}, so {self._open}")
-        if wrong := mesh.inside_out:
-            # Its volume would count as negative.
-            what = f"{mesh._described_part(wrong[0])} of {called} is turned inside out"
-            if len(mesh.components) == 1:
-                what = f"{called} is turned inside out, with the volume {mesh.volume:g} nm³"
-            raise ParameterError(f"{self.name}: {what}: its normals look inward; {mesh._remedy(wrong)}")
         inner = [] if mesh.closes_through_the_box or not self._nested_twice else mesh._nested
         if inner:
             warn_outside(
@@ -559,3 +552,68 @@ class MembraneOsmoticPressure(AtTemperature, _InSolution):
     def bind(self, layout: "Layout") -> "Operation":
         n, c, kT = self._named("particles", "concentration", "kT")
         return membrane_totals.OsmoticPressure(*self._place(layout), n, c, kT)
+
+
+@declared
+class _WithPool(_OfVolume):
+    """A force of a membrane with a pool inside."""
+
+    _nested_twice = True
+    pool: MoleculePool = argument("Pool", "``mp.Pool(inside=membrane, ...)``.", attribute="The pool inside.")
+
+    def _take(self, given: dict[str, Any]) -> None:
+        super()._take(given)
+        pool = self._pool = given["pool"]
+        if not isinstance(pool, MoleculePool) or pool.inside is not self.membrane:
+            raise ParameterError(
+                f"{self.name}: pool must be the inside of {self.membrane.name!r}, mp.Pool(inside=membrane, ...), not "
+                f"{errors.shown(pool)}"
+            )
+
+
+@declared
+class MembranePoolPressure(AtTemperature, _WithPool):
+    r"""Pressure of the molecules of a pool on the membrane whose inside the pool is, as an ideal solution.
+
+    .. math:: U = -N kT \ln\frac{V}{V_1}, \qquad p = -\frac{\partial U}{\partial V} = \frac{N kT}{V}
+
+    with the number N of all molecules that are counted, as jumps change it, and the volume :math:`V_1` of the mesh.
+
+    Parameters
+    ----------
+    membrane
+        Closed, with normals outward.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane, or a membrane with borders, which encloses nothing.
+    ParameterError
+        A pool that is not the inside of this membrane; neither or both of temperature and kT. A closed part of the mesh
+        that is turned inside out.
+
+    Notes
+    -----
+    This belongs to the weight :math:`V^N/N!` of the molecules: with it, and with rates by the volume of now, reactions
+    and mesh have one joint distribution (:doc:`/pools`). Reservoirs do not press: they are the same on both sides.
+    What is outside does so by `MembranePressure` with :math:`p = -kT c`. What events change of U is heat, or of
+    driven jumps chemical work. A membrane that is turned inside out ends the run. Cost: O(F); smooth elsewhere.
+
+    References
+    ----------
+    J. H. van 't Hoff, Z. Phys. Chem. 1, 481 (1887).
+    """
+
+    @property
+    def pools(self) -> tuple[MoleculePool, ...]:
+        return (self._pool,)
+
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        n, volume = sum(self._pool._start.values()), self._pool.cell_volume
+        pressure = n * self._numbers["kT"] / volume
+        return self._of_volume(start, pressure / volume, pressure)
+
+    def bind(self, layout: "Layout") -> "Operation":
+        counts, kT = layout.pools[self._pool], self._numbers["kT"]
+        counts.kT = kT
+        return membrane_totals.PoolPressure(*self._place(layout), counts.array[0], self._pool.cell_volume, kT)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.context import Context
     from medyanpy.core.layout import Layout
+    from medyanpy.core.sites import Sites
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.state import State
@@ -127,6 +128,11 @@ class Jump(Parameterized):
     def stirs(self) -> tuple[MoleculePool, ...]:
         """Pools whose molecules it moves from cell to cell."""
         return ()
+
+    @property
+    def _held_places(self) -> "Sites | None":
+        """Sites at which it holds something, if filaments that grow may have them; None without any."""
+        return None
 
     @property
     def forces(self) -> tuple[Force, ...]:

@@ -12,7 +12,6 @@ from medyanpy.core.growing_sites import HANDLE, SPACING, UNBINDS, WIDTH, nodes_i
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces.filaments import FixmanPotential
 from medyanpy.jumps._base import Jump, argument, declared, number
-from medyanpy.jumps._linking import LinkingJump
 from medyanpy.pools import MoleculePool, Species, pool_species
 
 if TYPE_CHECKING:
@@ -45,11 +44,10 @@ def follow_places(jump: Jump, handle: GrowingFilaments, operation: Any, others: 
     keepers: list[Any] = []
     unbinds = False
     for other, own in others:
-        if not isinstance(other, LinkingJump):
+        sites = other._held_places
+        if sites is None or sites.growth is None or handle not in sites.handles:
             continue
-        growth, handles = other._table.sites.growth, other._table.sites.handles
-        if growth is None or handle not in handles:
-            continue
+        growth, handles = sites.growth, sites.handles
         own_rows = growth[growth[:, HANDLE] == handles.index(handle)]
         for spacing, width in np.unique(own_rows[:, [SPACING, WIDTH]], axis=0).tolist():
             if most > (room := room_in(width, spacing)):

@@ -64,9 +64,7 @@ class LinkingJump(Jump):
         self._table = SiteTable(self.name, self._a, self._own_b)
         self._bound = self._checked_pairs(given["bound"])
         self._expect_there()
-        grow = [sites for sites in (self._a, self._b) if sites.growth is not None]
-        #: Nodes of filaments that grow, by which places are counted.
-        self._ids: dict[Handle, np.ndarray] = {h: h.ids.copy() for sites in grow for h in sites.handles}
+        self._nodes_counted = growing_sites.counted_from(self._a, self._b)
 
     def _expect_there(self) -> None:
         """Refuse what is bound at the start at places that filaments that grow do not have then."""
@@ -98,6 +96,10 @@ class LinkingJump(Jump):
     @property
     def handles(self) -> "tuple[Handle, ...]":
         return (*self._a.handles, *self._b.handles)
+
+    @property
+    def _held_places(self) -> Sites:
+        return self._table.sites
 
     @property
     def forces(self) -> "tuple[Force, ...]":
@@ -145,12 +147,7 @@ class LinkingJump(Jump):
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
-        for handle, ids in self._ids.items():
-            if not np.array_equal(handle.ids[: len(ids)], ids):
-                raise TopologyError(
-                    f"{self.name}: filaments of {handle.name!r} have been removed, on which it has places that follow "
-                    "growth: remove the jump first"
-                )
+        growing_sites.expect_counted(self.name, self._nodes_counted)
         self._a.check(f"{self.name}: {self.sides[0]}", topology, grows=True)
         self._b.check(f"{self.name}: {self.sides[1]}", topology, grows=True)
 

@@ -116,14 +116,15 @@ class NetworkForm:
 
     def update(self, operation: Network, kT: float) -> None:
         volume, fixed = self.pool.cell_volume, self.pool.concentrations
-        rates = self.rates
+        rates, powers = self.rates, np.ones(len(self.channels), np.int32)
         for r, channel in enumerate(self.channels):
             # k V^(1 - order), in an order in which nothing leaves the range of numbers.
             for i, name in enumerate(channel.reactants):
                 rates[r] *= fixed[name] if name in fixed else 1.0 / volume if i else 1.0
+                powers[r] -= name not in fixed
             if not channel.reactants or channel.reactants[0] in fixed:
                 rates[r] *= volume
-        operation.set(kT, rates, solved([self])[1])
+        operation.set(kT, rates, powers, solved([self])[1])
 
     def meet(self, operation: Network, others: "list[tuple[Any, Any]]") -> None:
         """Let molecules hop in the first of the jumps on a grid, and know all of them."""

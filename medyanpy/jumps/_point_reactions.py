@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from math import inf, isfinite, log, sqrt
+from math import exp, inf, isfinite, log, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -36,6 +36,8 @@ TURN, PART, MEET, PASS, COME, GO = range(6)
 _KINDS = {(1, 1): TURN, (1, 2): PART, (2, 1): MEET, (2, 2): PASS, (0, 1): COME, (1, 0): GO}
 # Beyond these a rate is off by more than some percent: √(4Dh)/R, the inertial length over R, and λh.
 _LONGEST_HOP, _INERTIA, _FASTEST = 0.2, 0.1, 0.1
+# kT, up to which changes of energy are shared between both directions where nothing is said.
+_LOAD_LIMIT = 5.0
 # Masses that are meant to add up may miss it by so much.
 _SAME_MASS = 1e-9
 
@@ -139,13 +141,18 @@ def _flow(way: OneWay, rate: float, within: float) -> float:
 
 
 def numbers_for_kernel(
-    ways: tuple[OneWay, ...], rates: Rates, fraction: float
+    ways: tuple[OneWay, ...], rates: Rates, fraction: float, sharing: float | None = None, limit: float = 0.0
 ) -> list[tuple[float, ...]]:
-    """Return what the kernel takes of each direction."""
+    """Return what the kernel takes of each direction. `sharing` is the share of a change of energy that is in rates
+    back, up to `limit`, kT; the rest is in rates there. Attempts come so much more often."""
     out: list[tuple[float, ...]] = []
-    for way, rate, affinity in zip(ways, rates.rates, rates.affinities, strict=True):
+    for i, (way, rate, affinity) in enumerate(zip(ways, rates.rates, rates.affinities, strict=True)):
         before, after = ((*side, -1, -1)[:2] for side in (way.reactants, way.products))
-        out.append((way.kind, *before, *after, way.taken, way.given, rate, fraction, affinity))
+        share = -1.0
+        if sharing is not None:
+            share = sharing if 0 <= way.back < i else 1.0 - sharing
+            rate *= exp(share * limit)
+        out.append((way.kind, *before, *after, way.taken, way.given, rate, fraction, affinity, share, limit))
     return out
 
 
@@ -229,6 +236,14 @@ class PointForm(SpeciesForm):
         if reach is None and self._meets:
             raise ParameterError(f"{self._jump.name}: give reach=, within which two beads react")
         return float(reach or 1.0)
+
+    def expect_sharing(self) -> tuple[float | None, float | None]:
+        """Return how energies are shared by both directions, `load_sharing` and `load_limit`; ParameterError for the
+        latter alone."""
+        sharing, limit = (self._jump._numbers.get(name) for name in ("load_sharing", "load_limit"))
+        if sharing is None and limit is not None:
+            raise ParameterError(f"{self._jump.name}: load_limit = {limit:g} kT: give load_sharing=, too")
+        return sharing, limit
 
     def found(self, kT: float | None) -> Rates:
         """Return the rates of all directions. As long as kT is not known, None, those from a macroscopic rate are as
@@ -320,7 +335,11 @@ class PointForm(SpeciesForm):
         most = self._ground.partners_expected(layout, self._reach) if self._most is None else self._most
         placement = self._jump._numbers.get("placement")
         found = self.found(kT)
-        given = numbers_for_kernel(self._ways, found, 0.5 if placement is None else float(placement))
+        sharing, limit = self.expect_sharing()
+        given = numbers_for_kernel(
+            self._ways, found, 0.5 if placement is None else float(placement), sharing,
+            _LOAD_LIMIT if limit is None else float(limit),
+        )  # fmt: skip
         operation.set(kT, any(found.affinities), self._reach, most, self._together, given)
 
     def balances(self, kT: float) -> list[Balance] | None:

@@ -11,6 +11,7 @@ from medyanpy._kernels.jumps.link_binding import Joined
 from medyanpy._kernels.selected import angles as angle_kernels
 from medyanpy._kernels.selected import bonds
 from medyanpy.beads import GrowingFilaments
+from medyanpy.core import growing_sites
 from medyanpy.core.handles import Handle
 from medyanpy.core.sites import Sites
 from medyanpy.core.species import OfSpecies
@@ -53,7 +54,7 @@ class Branching(SeedJump):
         The angles, of one stiffness and one angle, without terms of its own. It must be in the system.
     mothers : Sites
         Places on links where branches may begin, one at each: ``filaments.lattice(spacing=...)``, or
-        ``filaments.sites``.
+        ``filaments.sites``. Filaments may grow, and be `daughters`, whose branches then have branches.
     daughters : GrowingFilaments
         Added with ``rise=``, ``capacity_links=`` and ``capacity_filaments=``.
     molecule : species of a pool
@@ -67,8 +68,8 @@ class Branching(SeedJump):
     Raises
     ------
     TopologyError
-        Not the handle of filaments with subunits and room for others. Places that are not on links, or on links of
-        filaments that grow.
+        Not the handle of filaments with subunits and room for others. Places that are not on links. On filaments that
+        grow, sites that are not those of a lattice, or of one with ``at_end="unbind"``.
     ParameterError
         A number outside its domain, what is not a species of one pool, or one species twice. Forces with terms of
         their own, of different numbers, ropes, or which another jump uses. One of near and reach without the other.
@@ -144,6 +145,7 @@ class Branching(SeedJump):
             if wrong:
                 raise ParameterError(f"{self.name}: molecule {self._molecule!r} and species {self._species!r} {why}")
         self._mothers = self._places_on_links(given["mothers"])
+        self._nodes_counted = growing_sites.counted_from(self._mothers)
         near, self._reach = given["near"], given["reach"]
         if (near is None) != (self._reach is None):
             raise ParameterError(f"{self.name}: give near= and reach= together, or none of them")
@@ -160,18 +162,28 @@ class Branching(SeedJump):
                 f"{self.name}: mothers must be places on links, as filaments.lattice(spacing=...) or "
                 f"filaments.sites(...) gives them, not {given!r}"
             )
-        for handle in given.handles:
-            if isinstance(handle, GrowingFilaments):
+        if given.growth is None:
+            grow = [handle.name for handle in given.handles if isinstance(handle, GrowingFilaments)]
+            if grow:
                 raise TopologyError(
-                    f"{self.name}: mothers are places on {handle.name!r}, whose links grow, and branches do not follow "
-                    f"that: {self._filaments.name!r} may grow, their mothers need fixed lengths"
+                    f"{self.name}: mothers are places on links of {grow[0]!r}, which grow, and do not follow them: "
+                    f"take places of its lattice, {grow[0]}.lattice(spacing=...)"
                 )
+        elif given.growth[:, growing_sites.UNBINDS].any():
+            raise TopologyError(
+                f'{self.name}: mothers have at_end="unbind", but what an end leaves may not let a branch go: give the '
+                'lattice at_end="block"'
+            )
         return given
 
     @property
     def handles(self) -> tuple[Handle, ...]:
         near = () if self._near is None else (self._activators[0],)
-        return (*self._mothers.handles, self._filaments, *near)
+        return tuple(dict.fromkeys((*self._mothers.handles, self._filaments, *near)))
+
+    @property
+    def _held_places(self) -> Sites:
+        return self._mothers
 
     @property
     def _activators(self) -> tuple[Any, int]:
@@ -194,7 +206,8 @@ class Branching(SeedJump):
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
-        self._mothers.check(f"{self.name}: mothers", topology)
+        growing_sites.expect_counted(self.name, self._nodes_counted)
+        self._mothers.check(f"{self.name}: mothers", topology, grows=True)
         self._numbers_of_forces()
 
     def _numbers_of_forces(self) -> tuple[tuple[float, float], np.ndarray]:
@@ -232,6 +245,7 @@ class Branching(SeedJump):
             None if near is None else layout.rank[near.kind.all_rows].astype(np.int32), kind, self._reach or 0.0,
             layout.n, layout.momenta_sizes,
         )  # fmt: skip
+        operation.layout = layout
         self.update(operation, kT)
         return operation
 
@@ -278,15 +292,17 @@ class Branching(SeedJump):
         filament = rows[:, 1] // width
         if ((filament < 0) | (filament >= n)).any():
             raise TopologyError(f"{self.name}: branches are said to be rows of daughters that there is no room for")
-        arrays["site"][...] = -1
-        arrays["site"][filament] = rows[:, 0]
+        if len(np.unique(rows[:, 0])) < len(rows) or (rows[:, 0] < 0).any() or (rows[:, 0] >= len(self._mothers)).any():
+            raise TopologyError(f"{self.name}: branches are said to be at places that there are not, or two at one")
+        arrays["branch"][...] = -1
+        arrays["branch"][rows[:, 0]] = filament
         self.check_state(operation, arrays)
         return arrays
 
     def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
-        site = arrays["site"]
-        held = site[site >= 0]
-        if (site < -1).any() or (site >= len(self._mothers)).any() or len(np.unique(held)) < len(held):
+        branch = arrays["branch"]
+        held = branch[branch >= 0]
+        if (branch < -1).any() or (branch >= self._filaments.kind.n_room).any() or len(np.unique(held)) < len(held):
             raise ParameterError(f"{self.name}: the places that branches are said to hold cannot be")
 
     def in_frames(self) -> tuple[str, int]:

@@ -16,7 +16,7 @@ __all__ = ["Reactions"]
 
 # Arguments that pools do not have.
 _OF_POINTS = ("reach", "dissociation_constant", "macroscopic_rate", "density", "placement", "most_partners",
-              "pool", "momenta")  # fmt: skip
+              "pool", "momenta", "load_sharing", "load_limit")  # fmt: skip
 
 
 def _names(reaction: Reaction) -> tuple[str, ...]:
@@ -77,8 +77,12 @@ class Reactions(FormedJump):
     volume.
 
     Events that change the energy of forces on the beads are accepted with
-    :math:`\min\{1, e^{-\Delta U/kT}\}`. Where such forces are, each attempt takes one or two evaluations of their
-    whole energy. Texts may have ``K_D`` and ``k_macro``, too, for `dissociation_constant` and `macroscopic_rate`.
+    :math:`\min\{1, e^{-\Delta U/kT}\}`. With `load_sharing` λ, rates there have the
+    factor :math:`e^{-(1-\lambda)\Delta U/kT}` instead, and rates back :math:`e^{\lambda\Delta U/kT}`, with the ΔU of
+    the way there. Beyond a ΔU of `load_limit` in size the faster of both stays as it is. Where such forces are, each
+    attempt takes one or two evaluations of their whole energy.
+
+    Texts may have ``K_D`` and ``k_macro``, too, for `dissociation_constant` and `macroscopic_rate`.
 
     References
     ----------
@@ -143,6 +147,14 @@ class Reactions(FormedJump):
         "int, optional", "Most lines to partners that a bead may have: more are a fault. From the number of beads "
         "where none is given; a smaller number saves attempts.", default=None, kw_only=True,
     )  # fmt: skip
+    load_sharing: float | None = number(
+        "", "Of beads: λ, the share of ΔU that speeds up the way back; the rest slows down the way there. None: "
+        "attempts are accepted as above.", default=None, at_least=0.0, at_most=1.0, kw_only=True,
+    )  # fmt: skip
+    load_limit: float | None = number(
+        "kT", "E, size of ΔU up to which it is shared; 5 where none is given. Attempts come exp(λE) and exp((1 - λ)E) "
+        "times as often.", default=None, at_least=0.0, at_most=30.0, kw_only=True,
+    )  # fmt: skip
     momenta: Literal["maxwell", "center_of_mass"] | None = argument(
         '"maxwell" or "center_of_mass", optional', "Of created beads: drawn from Maxwell's distribution, which is so "
         "where nothing is given; or in space, A + B <-> C with masses that add up, C takes the momentum of both and "
@@ -195,6 +207,7 @@ class Reactions(FormedJump):
         if isinstance(self._form, PointForm):
             # Everything but kT is known now: what is missing or twice is told at once.
             self._form.found(None)
+            self._form.expect_sharing()
 
     def rates_of(self, k: int) -> tuple[float, float]:
         """Return the rates there and back of a reaction by its number, as they are now; back 0 where there is none."""

@@ -49,12 +49,20 @@ class ForceCase:
     length: float
 
 
+def add_with_pools(system: System, force: Force) -> None:
+    """Add a force to a system, and first the pools that it needs."""
+    for pool in force.pools:
+        if pool not in system:
+            system.add_pool(pool)
+    system.add_force(force)
+
+
 def _context(
     topology: Topology, *forces: Force, threads: int = 1, box: tuple[float, float, float] | None = None
 ) -> Context:
     system = System(topology, box)
     for force in forces:
-        system.add_force(force)
+        add_with_pools(system, force)
     return Context(system, VerletIntegrator(1e-3), threads=threads)
 
 
@@ -430,7 +438,7 @@ class _Anywhere:
     def __init__(self, case: ForceCase) -> None:
         topology, force = case.build()
         system = System(topology)
-        system.add_force(force)
+        add_with_pools(system, force)
         word = "BAGAB" if topology.point_handles else "BAB"
         self.context = context = Context(system, SplittingIntegrator(word, 1e-3), threads=1)
         self.x = context.get_state(positions=True).positions

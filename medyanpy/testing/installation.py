@@ -22,9 +22,11 @@ from medyanpy.errors import MedyanError
 from medyanpy.forces import Force
 from medyanpy.integrators import BAGOGABIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.pools import Pool
 from medyanpy.rods import uniform
 from medyanpy.simulation import Simulation
 from medyanpy.system import System
+from medyanpy.testing.forces import add_with_pools
 from medyanpy.topology import Topology
 
 __all__ = ["FORCES", "Finding", "check_installation", "digest"]
@@ -118,6 +120,9 @@ FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     "MembraneVolume": lambda s: forces.MembraneVolume(s.membrane, 0.5, 3000.0),
     "MembranePressure": lambda s: forces.MembranePressure(s.membrane, 0.5),
     "MembraneOsmoticPressure": lambda s: forces.MembraneOsmoticPressure(s.membrane, 3000.0, 0.9, kT=2.0),
+    "MembranePoolPressure": lambda s: forces.MembranePoolPressure(
+        s.membrane, Pool(inside=s.membrane, counts={"A": 3000}), kT=2.0
+    ),
     "MembraneGaussianCurvature": lambda s: forces.MembraneGaussianCurvature(
         s.membrane, np.linspace(-9.0, 5.0, len(s.membrane))
     ),
@@ -205,7 +210,7 @@ def _of_a_force(name: str, make: Callable[[SimpleNamespace], Force]) -> Finding:
     try:
         scene = _scene()
         system = System(scene.topology)
-        system.add_force(make(scene))
+        add_with_pools(system, make(scene))
         context = Context(system, VerletIntegrator(1e-9), threads=1)
         by_differences, along, scale = _slope(context, name in _OF_WEIGHTS)
     except MedyanError as error:

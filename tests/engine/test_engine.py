@@ -94,8 +94,8 @@ MAY_KNOW = {
     "store": {"_tools", "beads", "core.columns", "core.handles", "core.kinds", "core.layout", "core.species", "errors",
               "pools", "topology"},
     "flipping": {"_tools", "core.kinds", "engine", "errors"},
-    "schedule": {"engine", "errors", "core.flows", "integrators", "core.layout", "core.letters", "core.words",
-                 "system"},
+    "schedule": {"core.flows", "core.kinds", "core.layout", "core.letters", "core.words", "engine", "errors",
+                 "integrators", "system"},
     "measure": {"_tools", "core.columns", "engine", "errors", "kicks", "core.letters", "state", "units"},
     "faults": {"_tools", "engine", "errors", "mesh"},
 }

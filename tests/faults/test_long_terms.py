@@ -163,3 +163,11 @@ def test_beads_start_in_a_container_at_any_image():
     system = mp.System(topology, box=(100.0, 100.0, 100.0))
     system.add_force(F.WallRepulsion(mp.boundaries.Sphere((0.0, 0.0, 0.0), 10.0), [0, 1], 1.0, 1.0))
     assert mp.Context(system, mp.VerletIntegrator(1e-12)).get_state(energy=True).potential_energy == 0.0
+
+
+def test_half_of_the_box_is_not_enough():
+    """Rounding would choose between two images of what is held at just half of the box."""
+    for box in (30.0, 30.0 * (1.0 + 1e-8)):
+        refuses(mp.ParameterError, "link 0 has a length of 15 nm", mp.Context, chain((box, None, None)),
+                mp.VerletIntegrator(1e-12))  # fmt: skip
+    mp.Context(chain((30.0 * (1.0 + 1e-6), None, None)), mp.VerletIntegrator(1e-12))

@@ -549,7 +549,7 @@ def _system(**changed):
         (ParameterError, "angles must be a DirectionLinks force", {"angles": "springs"}),
         (TopologyError, "mothers must be places on links", {"mothers": "beads"}),
         (TopologyError, "mothers must be places on links", {"mothers": "mothers"}),
-        (TopologyError, "places on 'growing', whose links grow", {"mothers": "sites of growing"}),
+        (TopologyError, "places on links of .growing., which grow", {"mothers": "sites of growing"}),
         (TopologyError, "filaments must be the handle of filaments with subunits", {"daughters": "mothers"}),
         (TopologyError, "capacity_links= and capacity_filaments=", {"daughters": "growing"}),
         (ParameterError, "species must be one", {"species": "pool"}),

@@ -4,6 +4,8 @@ nearby, and lists are mended."""
 import numpy as np
 import pytest
 from builders import orients, system_with
+from medyanpy._kernels.core.program import Operation
+from medyanpy._kernels.jumps.trial import Ask
 
 import medyanpy as mp
 from medyanpy.engine.schedule import Schedule
@@ -266,6 +268,52 @@ def test_flips_cause_no_searches(force):
     assert next(iter(fluid.get_state().counts.values())).accepted > 50
     assert still._schedule.bound[0].builds == 1
     assert fluid._schedule.bound[0].builds <= 2
+
+
+@pytest.mark.parametrize("force", ["collisions", "self-avoiding", "along", "in space"])
+def test_flips_refused_early_change_no_bit(force):
+    """The force that is asked last stops where it is certain that a flip is refused; asked in full, runs are the
+    same."""
+    stops, asks_all = (bends_too(force) for _ in range(2))
+    for context in (stops, asks_all):
+        # The jump learns its forces with the first step.
+        context.step(1)
+    weights = asks_all._schedule.jumping.operations[0].weights
+    assert weights.may_stop
+    bound = asks_all._schedule.bound
+    # Behind a force that is bound again none is the last.
+    asks = [Ask.DIFFERENCE] * len(bound)
+    weights.take([*bound, Operation()], [*asks, Ask.REBIND], lambda k: Operation(), lambda rebound: None)
+    assert not weights.may_stop
+    seen = []
+    for context in (stops, asks_all):
+        before = context._schedule.bound[1].examined
+        context.step(20)
+        seen.append(context._schedule.bound[1].examined - before)
+    one, other = (context.get_state(positions=True, velocities=True, energy=True) for context in (stops, asks_all))
+    assert (one.positions == other.positions).all()
+    assert (one.velocities == other.velocities).all()
+    assert one.counts == other.counts
+    assert one.potential_energy == other.potential_energy
+    counts = next(iter(one.counts.values()))
+    assert counts.accepted > 20
+    assert counts.tried > 3 * counts.accepted
+    assert seen[0] < 0.9 * seen[1]
+
+
+def bends_too(force):
+    """A membrane that bends, so that most flips are refused, and whose force is asked last."""
+    topology, own = make("along" if force == "in space" else force)
+    points = topology.point_handles
+    if force == "in space":
+        own = mp.forces.SoftSphere(points[0], points[1], 5.0, 12.0)
+    bending = mp.forces.MembraneBending(topology["sheet"], 300.0)
+    system = system_with(topology, bending, own)
+    system.add_force(mp.forces.MembraneFoldRepulsion(topology["sheet"], 200.0))
+    system.add_jump(mp.jumps.EdgeFlips(topology["sheet"], 0.1 / 1e-4))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAGOGABJ", 1e-4, kT=10.0, seed=3), threads=1)
+    context.set_velocities_to_temperature(kT=10.0, seed=4)
+    return context
 
 
 @pytest.mark.parametrize("force", SHAPES)

@@ -97,6 +97,45 @@ def test_many_attempts_for_each_link_are_replaced_by_measuring_in_each_letter():
     assert kept(slow)["listed"].tolist() == [1, 0]
 
 
+def test_forces_that_hold_no_links_are_not_computed_again_when_links_change():
+    """A force before the links is asked once a step, though links bind and let go in each letter; to the bit as if all
+    forces were computed anew."""
+    calls = []
+
+    def well(x):
+        calls.append(len(x))
+        return 0.025 * (x**2).sum(), -0.05 * x
+
+    def made():
+        topology = mp.Topology()
+        beads = topology.add_beads(np.random.default_rng(2).normal(0.0, 3.0, (40, 3)), mass=1.0, friction=1.0)
+        system = system_with(topology, mp.forces.PythonForce(well))
+        links = system.add_force(mp.forces.Links([], [], stiffness=2.0, length=1.5))
+        system.add_force(mp.forces.HarmonicTrap(beads, 0.01, [1.0, 0.0, 0.0]))
+        system.add_jump(mp.jumps.LinkBinding(links, mp.Sites.beads(beads), off_rate=100.0, on_rate=100.0, partners=2))
+        simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=1), threads=1)
+        simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+        return simulation
+
+    one, other = made(), made()
+    one.step(5)
+    calls.clear()
+    accepted = one.system["LinkBinding"].counts.accepted
+    for _ in range(10):
+        one.step(5)
+    assert one.system["LinkBinding"].counts.accepted > accepted + 100
+    # And once more for each call of `step`, at most.
+    assert 50 <= len(calls) <= 60
+    for _ in range(55):
+        for forces in other.context._schedule.force_sums.values():
+            forces.take(forces.forces.operations)
+        other.step(1)
+    same(one, other)
+    states = [s.context.get_state(energy=True, velocities=True) for s in (one, other)]
+    assert states[0].potential_energy == states[1].potential_energy
+    assert (states[0].velocities == states[1].velocities).all()
+
+
 # That bounds hold ----------------------------------------------------------------------------------------------------
 
 

@@ -141,7 +141,8 @@ def test_two_of_one_kind_have_twice_the_constant():
     check_mean("D", counts[:, 1], weight @ d, time_series=True, sees=0.3)
 
 
-def test_a_field_on_all_points_shifts_the_constant_as_its_integrals_do():
+@pytest.mark.parametrize("sharing", [{}, {"load_sharing": 0.4, "load_limit": 2.0}])
+def test_a_field_on_all_points_shifts_the_constant_as_its_integrals_do(sharing):
     """C in a field is one point, A and B are two: P(C)/P(AB) = ∫e^{-U}dA / (K_D (∫e^{-U}dA)²) for one pair."""
     mesh, strength = uneven_sheet(), 1.5
     points, system, make = built(
@@ -150,7 +151,8 @@ def test_a_field_on_all_points_shifts_the_constant_as_its_integrals_do():
     side = np.linspace(0.0, 4.0, 4001)
     one = np.trapezoid(np.exp(-0.5 * strength * (side - 2.0) ** 2), side)
     system.add_jump(mp.jumps.Reactions(
-        points, "A + B <-> C", reach=0.8, dissociation_constant=6.0 / one**2, off_rate=3.0, most_partners=24
+        points, "A + B <-> C", reach=0.8, dissociation_constant=6.0 / one**2, off_rate=3.0, most_partners=24,
+        **sharing,
     ))  # fmt: skip
     counts = watched(make(), points, 4000, 8)
     mean, _ = mean_of_complexes(6, 1.0 / 6.0)
@@ -465,11 +467,24 @@ def test_same_bits_on_two_threads_after_a_restart_and_after_an_edit(tmp_path):
     ("A <-> B; speed = 1, k_off = 1", {}, "a number is one of"),
     ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": {"X": 1}}, "pool must be a Pool or Compartments"),
     ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "pool": mp.Pool(volume=1.0, counts={"A": 1})}, "and of the pool"),
+    ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "load_sharing": 1.5}, "load_sharing = 1.5 but must be"),
+    ("A <-> B", {"on_rate": 1.0, "off_rate": 1.0, "load_limit": 2.0}, "give load_sharing=, too"),
     ("A + B + X -> C", {"on_rate": 1.0, "reach": 1.0, "pool": mp.Pool(volume=1.0, counts={"X": 1})}, "beads react as"),
 ])  # fmt: skip
 def test_texts_and_numbers_without_a_meaning_are_refused_before_the_first_step(text, options, match):
     points, _, _ = built(octahedron(), {"A": 1}, 4, species=("A", "B", "C", "D"))
     refuses(mp.ParameterError, match, mp.jumps.Reactions, points, text, **options)
+
+
+@pytest.mark.parametrize(("key", "match"), [
+    ("curvature", "is a number of forces: give it to PointCurvature.by_species"),
+    ("radius", "is a number of forces: give it to SoftSphere.by_species"),
+    ("speed", "number of a species"),
+])  # fmt: skip
+def test_numbers_that_species_do_not_have_are_refused_with_what_takes_them(key, match):
+    membrane = mp.Topology().add_membrane(octahedron(), 1.0)
+    refuses(mp.ParameterError, match, membrane.topology.add_intriangle_points, membrane,
+            species={"A": {"mass": 1.0, key: 1.0}}, counts={"A": 1})  # fmt: skip
 
 
 def test_too_many_partners_and_no_room_end_the_run_by_name():

@@ -36,6 +36,42 @@ def built(counts, capacity, forces=(), species="ABC", friction=1.0, seed=1, thre
     )
 
 
+def rates_by_energy(share, limit, w):
+    """Factors of the rates there and back of an event that gains w kT, as the documentation has them."""
+    if share is None:
+        return min(1.0, np.exp(-w)), min(1.0, np.exp(w))
+    e = np.clip(w, -limit, limit)
+    there, back = np.exp(-(1.0 - share) * e), np.exp(share * e)
+    # Beyond the limit the slower one has the rest.
+    return (there * np.exp(e - w), back) if w > 0.0 else (there, back * np.exp(w - e))
+
+
+@pytest.mark.parametrize(("share", "limit"), [(None, None), (0.3, None), (0.3, 1.0), (1.0, 2.0), (0.0, 0.5)])
+@pytest.mark.parametrize("w", [1.6, -1.6])
+def test_energies_are_shared_by_both_directions_as_they_are_told_to(share, limit, w):
+    """A <-> B with w kT more of B: events there and numbers of B, whatever the rule the latter by exp(-w)."""
+    n, on, off = 100, 4.0, 5.0
+    field = "e + 1e-9*cos(pi*x/2)"
+    beads, system, make = built({"A": n}, n, [lambda b: mp.forces.ExternalField(b.of("B"), field, e=w)], "AB")
+    system.add_jump(mp.jumps.Reactions(
+        beads, "A <-> B", on_rate=on, off_rate=off, load_sharing=share, load_limit=limit
+    ))  # fmt: skip
+    simulation = make()
+    simulation.step(200)
+    events, numbers = [], []
+    for _ in range(1200):
+        before = simulation.context.get_state(positions=True)
+        simulation.step(4)
+        state = simulation.context.get_state(positions=True)
+        events.append(np.subtract(*(one.jumps["Reactions"]["events"][0] for one in (state, before))))
+        numbers.append(beads.counts(before)["A"])
+    there, _ = rates_by_energy(share, 5.0 if limit is None else limit, w)
+    free = n / (1.0 + on / off * np.exp(-w))
+    check_mean("A", np.array(numbers, float), free, time_series=True, sees=3.0)
+    wanted = free * on * there * 0.2
+    check_mean("events", np.array(events, float), wanted, time_series=True, sees=0.08 * wanted)
+
+
 def watched(simulation, beads, samples, every):
     """Counts of the species at regular times."""
     simulation.step(400)

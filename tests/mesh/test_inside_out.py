@@ -34,6 +34,7 @@ REFUSE = {
     "MembranePressure": lambda m: FORCES.MembranePressure(m, 1e-3),
     "MembraneOsmoticPressure": lambda m: FORCES.MembraneOsmoticPressure(m, 1000.0, 1e-4, temperature=300.0),
     "MembraneAreaDifference": lambda m: FORCES.MembraneAreaDifference(m, 80.0, 2.0),
+    "MembranePoolPressure": lambda m: FORCES.MembranePoolPressure(m, mp.Pool(inside=m, counts={"A": 1}), kT=1.0),
 }
 
 

@@ -7,13 +7,14 @@ momentum m J^T v that belongs to s, J = dx/ds: so volume in phase space is kept.
 import numpy as np
 
 from cpython.ref cimport PyObject
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.parallel cimport record_fault
 from medyanpy._kernels.beads.points cimport place, place_one
 from medyanpy._kernels.core.program cimport (
-    Change, LOST_COUNT, mark_moved, Operation, Program, Quad, World,
+    Change, LOST_COUNT, mark_back, mark_moved, Operation, Program, Quad, World,
 )
 from medyanpy._kernels.core.triangles cimport CAN_FLIP, NO_EDGE, Triangles
 from medyanpy._kernels.core.vec3 cimport cross, dot
@@ -134,7 +135,7 @@ cdef int swap(World* world, Change* change) noexcept nogil:
     if change.positions == 0:
         mark_moved(world)
     else:
-        world.positions = change.positions
+        mark_back(world, change.positions)
     change.positions = before
     if placed:
         # All other points are where they were.
@@ -245,6 +246,7 @@ cdef class Proposal:
         change.moved = &moved[0]
         change.there = 0
         change.positions = 0
+        change.most = INFINITY
         change.number = 0
         self.flips = triangles.flips
 

@@ -72,6 +72,8 @@ cdef struct World:
     # change that is taken back brings the old one back: what was computed at another value is stale.
     long long positions
     long long newest          # the highest there has been
+    # What `positions` was when it last changed for another reason than that links have been bound or have let go.
+    long long places
     # Another one whenever arrays of the state have been written to from outside, or gone back to what they were.
     long long written
     int last                  # the step is the last one of this run: what is measured is measured now
@@ -140,7 +142,18 @@ cdef struct World:
 cdef inline void mark_moved(World* world) noexcept nogil:
     """Beads are elsewhere than before."""
     world.newest += 1
+    world.positions = world.places = world.newest
+
+
+cdef inline void mark_relinked(World* world) noexcept nogil:
+    """Other links are bound than before."""
+    world.newest += 1
     world.positions = world.newest
+
+
+cdef inline void mark_back(World* world, long long positions) noexcept nogil:
+    """All is as it was when `positions` had this value."""
+    world.positions = world.places = positions
 
 
 cdef inline void mark_grown(World* world, Py_ssize_t node) noexcept nogil:
@@ -197,6 +210,8 @@ cdef struct Change:
     const int32_t* moved
     int there                 # whether the World has the edges flipped
     long long positions       # of the other state, 0 before it has been there
+    # A force that gains more than this, pN nm, may say INFINITY: whoever asks would not have the change then.
+    double most
     # Another one for each flip that a letter tries, in which beads stay: what has been measured of a membrane is then
     # mended. 0 of all others.
     long long number
@@ -219,10 +234,16 @@ cdef class Operation:
     cdef readonly Py_ssize_t dense
     # Whether running again from the same state gives the same bits. Only Python code can be otherwise.
     cdef readonly bint repeatable
+    # Whether links that jumps bind are among its terms.
+    cdef readonly bint has_links
     # The exception that Python code called by this operation raised.
     cdef readonly object error
     # Whether it tells soon that a change is impossible, at little cost: jumps ask such forces first.
     cdef readonly bint asked_first
+    # Whether it takes long: it is asked last, and looks at the state of now first, by `local_energy_now`; and whether
+    # no term of its energy is below 0, so that this tells where it gains more than `Change.most`.
+    cdef readonly bint asked_last
+    cdef readonly bint is_positive
     # Terms (pairs, faces, vertices, ...) that `local_energy` has looked at, of all changes so far.
     cdef readonly long long examined
 
@@ -253,6 +274,9 @@ cdef class Operation:
     cdef void release(self) noexcept nogil
     # Their energy in the state of the World.
     cdef int local_energy(self, World* world, double* out) noexcept nogil
+    # The same in the state of now, where nobody has asked for the other one yet: more where even that, taken away, is
+    # above `most`; it may let go of terms that it finds to be the same in both.
+    cdef int local_energy_now(self, World* world, double most, double* out) noexcept nogil
     # The gain of the energy from that of the part before and after.
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil
     cdef int whole(self, World* world, double* out) noexcept nogil
@@ -273,6 +297,9 @@ cdef class Sequence(Operation):
     cdef readonly list operations
     cdef PyObject** items
     cdef Py_ssize_t count
+
+    # Only those from number `first` on, before number `last`.
+    cdef int run_some(self, World* world, Py_ssize_t first, Py_ssize_t last) noexcept nogil
 
 
 # One array of the state, and the copy of it.

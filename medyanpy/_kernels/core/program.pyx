@@ -158,8 +158,22 @@ cdef class Operation:
         cdef bint local = self.touch(world, change)
         cdef double before = 0.0
         cdef double after = 0.0
-        cdef int fault, failed
+        cdef int fault = 0, failed
+        cdef bint stops = False
         world.want_energy = 1
+        if local and self.asked_last:
+            fault = self.local_energy_now(world, change.most, &before)
+            stops = self.is_positive and -before > change.most
+            if fault == 0 and not stops:
+                fault = change.swap(world, change)
+                if fault == 0:
+                    fault = self.local_energy(world, &after)
+                    failed = change.swap(world, change)
+                    fault = failed if fault == 0 else fault
+            world.want_energy = wanted
+            self.release()
+            out[0] = INFINITY if stops else after - before
+            return fault
         # What is measured last stays measured: that is the state of now.
         fault = change.swap(world, change)
         if fault == 0:
@@ -192,6 +206,9 @@ cdef class Operation:
 
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
         return NO_FAULT
+
+    cdef int local_energy_now(self, World* world, double most, double* out) noexcept nogil:
+        return self.local_energy(world, out)
 
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
         # inf less inf is not a number: what is impossible after the change stays so.
@@ -229,9 +246,12 @@ cdef class Sequence(Operation):
         free(self.items)
 
     cdef int run(self, World* world) noexcept nogil:
+        return self.run_some(world, 0, self.count)
+
+    cdef int run_some(self, World* world, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
         cdef Py_ssize_t i
         cdef int fault
-        for i in range(self.count):
+        for i in range(first, last):
             fault = (<Operation> self.items[i]).run(world)
             if fault != NO_FAULT:
                 if world.fault.operation == NULL:
@@ -305,7 +325,7 @@ cdef class Program:
         global worlds
         worlds += 1
         w.number = worlds
-        w.positions = w.newest = 1
+        w.positions = w.places = w.newest = 1
         w.written = 0
         w.placed = 0
         w.last = 0

@@ -129,12 +129,17 @@ cdef double _add(Search search, World* world) noexcept nogil:
     return sum_in_blocks(world, t.energy, t.n, t.partial)
 
 
-cdef int _touched(Search search, World* world, bint other, double* out, long long* examined) noexcept nogil:
-    """Add the energy of the shapes of a change, with each other and with all else, in one of its states."""
+cdef int _touched(
+    Search search, World* world, bint other, bint listed, double* out, long long* examined,
+) noexcept nogil:
+    """Add the energy of the shapes of a change, with each other and with all else, in one of its states; listed: that
+    of now, where rows tell."""
     cdef Shapes* t = &search.shapes
     cdef double fa[9]
     cdef double fb[9]
+    cdef const int32_t* row
     cdef Py_ssize_t i, k, m, b, n
+    cdef bint by_row
     memset(fa, 0, sizeof(fa))
     memset(fb, 0, sizeof(fb))
     search.enter(other)
@@ -142,15 +147,22 @@ cdef int _touched(Search search, World* world, bint other, double* out, long lon
         m = search.touched[k]
         if t.near.slot_of[m] < 0:
             continue
-        n = search.seek(world, m)
+        by_row = listed and search.has_row(m)
+        if by_row:
+            n = t.near.count[t.near.slot_of[m]]
+            row = t.near.row_of[m]
+        else:
+            n = search.seek(world, m)
+            row = &search.met[0]
         if n < 0:
             return record_fault(world, OUT_OF_MEMORY, -1, -1)
         for i in range(n + k):
-            b = search.met[i] if i < n else search.touched[i - n]
-            if t.near.slot_of[b] < 0 or not search.neighbors.interact(m, b):
+            b = row[i] if i < n else search.touched[i - n]
+            # Those of the change have their turn after all others.
+            if t.near.slot_of[b] < 0 or (search.marks[b] != 0 if i < n else not search.neighbors.interact(m, b)):
                 continue
             examined[0] += 1
-            if _meet(t, world, min(m, b), max(m, b)):
+            if by_row and i < n or _meet(t, world, min(m, b), max(m, b)):
                 out[0] += _collide(t, world, min(m, b), max(m, b), fa, fb)
     return 0
 
@@ -158,17 +170,28 @@ cdef int _touched(Search search, World* world, bint other, double* out, long lon
 cdef class Collisions(OfShapes):
     """Repulsion of all shapes of three searches."""
 
+    def __init__(self, *args):
+        OfShapes.__init__(self, *args)
+        self.asked_last = self.is_positive = True
+
+    cdef int local_energy_now(self, World* world, double most, double* out) noexcept nogil:
+        return self.touched_energy(world, False, True, out)
+
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
-        cdef bint other
+        cdef int fault = self.touched_energy(world, self.change.there != self.there, False, out)
+        # Shapes stay what they are until the change is made.
+        self.enter(False)
+        return fault
+
+    cdef int touched_energy(self, World* world, bint other, bint listed, double* out) noexcept nogil:
         cdef int fault
         out[0] = 0.0
         if self.nodes.n == 0:
             return 0
-        other = self.change.there != self.there
-        fault = _touched(self.first, world, other, out, &self.examined)
+        fault = _touched(self.first, world, other, listed, out, &self.examined)
         if fault == 0:
-            fault = _touched(self.second, world, other, out, &self.examined)
-        return _touched(self.third, world, other, out, &self.examined) if fault == 0 else fault
+            fault = _touched(self.second, world, other, listed, out, &self.examined)
+        return _touched(self.third, world, other, listed, out, &self.examined) if fault == 0 else fault
 
     cdef int act(self, World* world) noexcept nogil:
         self.energy = _add(self.first, world) + _add(self.second, world) + _add(self.third, world)

@@ -5,6 +5,7 @@
     volume         E = k (V - V0)^2 / (2 V0)                  dV/dx_v = sum_f N_f/6 over the faces at v
     pressure       E = -p V                                   dE/dV = -p
     osmotic        E = n kT (q - 1 - ln q),  q = c V/n        dE/dV = kT (c - n/V)
+    of a pool      E = -n kT ln(V/V1)                         dE/dV = -n kT/V
 
 V is the sum of the signed volumes of the tetrahedra from vertex 0 to each face. For a closed surface the
 point they start from does not matter, nor does that it moves (dV along it is -sum_f N_f/6 = 0). One on the
@@ -34,7 +35,7 @@ The part w w^T couples all vertices with each other: it is offered apart from th
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport log_
@@ -691,6 +692,9 @@ cdef class OsmoticPressure(OfVolume):
         self.c = c
         self.kt = kt
 
+    cdef double particles(self) noexcept nogil:
+        return self.n
+
     cdef int run(self, World* world) noexcept nogil:
         self.geometry.measure(world, VOLUME)
         # An ideal gas is never pressed to nothing: such a membrane has been turned inside out by steps too long.
@@ -699,10 +703,10 @@ cdef class OsmoticPressure(OfVolume):
         return OfVolume.run(self, world)
 
     cdef double slope(self, double volume) noexcept nogil:
-        return self.kt * (self.c - self.n / volume)
+        return self.kt * (self.c - self.particles() / volume)
 
     cdef void curve(self, double volume, double* e) noexcept nogil:
-        e[0] = self.kt * self.n / (volume * volume)
+        e[0] = self.kt * self.particles() / (volume * volume)
         e[1] = -2.0 * e[0] / volume
 
     cdef double energy_of(self, double volume) noexcept nogil:
@@ -717,4 +721,25 @@ cdef class OsmoticPressure(OfVolume):
         # ln(1 + rise) of a little rise (Kahan): what its sum with 1 has lost is in the ratio.
         if growth != 1.0:
             rise = log_(growth) * (rise / (growth - 1.0))
-        return self.kt * (self.c * more - self.n * rise)
+        return self.kt * (self.c * more - self.particles() * rise)
+
+
+cdef class PoolPressure(OsmoticPressure):
+    """Molecules that are counted, (n_species,), which jumps change; the volume V1: nm^3, > 0; kT: pN nm."""
+    cdef const int64_t[::1] counts
+    cdef double volume
+
+    def __init__(self, str name, Geometry geometry, const int64_t[::1] counts, double volume, double kt):
+        OsmoticPressure.__init__(self, name, geometry, 0.0, 0.0, kt)
+        self.counts = counts
+        self.volume = volume
+
+    cdef double particles(self) noexcept nogil:
+        cdef int64_t n = 0
+        cdef Py_ssize_t s
+        for s in range(self.counts.shape[0]):
+            n += self.counts[s]
+        return <double> n
+
+    cdef double energy_of(self, double volume) noexcept nogil:
+        return -(self.particles() * self.kt) * log_(volume / self.volume)

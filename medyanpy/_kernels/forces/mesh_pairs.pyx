@@ -57,6 +57,10 @@ cdef enum:
     PUSHES = 4096
     # Triangles that straight lines from one point enter: a disc of a hundred edges' radius. 11 MB for each thread.
     MOST_NODES = 100_000
+    # Edges beside a path that is found without a search.
+    MOST_BESIDE = 16
+    # Lines of triangles in which it is looked for.
+    MOST_TURNS = 3
     # What `_turn` finds.
     BORDER = 0
     HALF_TURN = 1
@@ -147,6 +151,16 @@ cdef struct Close:
 cdef struct Joined:
     int32_t one
     int32_t other
+    double apart              # in space, now
+    double least              # no way through what changes is shorter, in either state
+
+
+# An edge beside a path, which does not cross it: its ends in the plane and in space, as seen from the path's start.
+cdef struct Beside:
+    double a[2]
+    double b[2]
+    double at_a[3]
+    double at_b[3]
 
 
 # What one thread works with. Memory grows where it must and is kept.
@@ -1113,6 +1127,182 @@ cdef double _section(const World* world, Py_ssize_t p, Py_ssize_t q, double most
     return INFINITY
 
 
+cdef inline void _pass_by(
+    Beside* beside, const double* a, const double* b, const double* at_a, const double* at_b,
+) noexcept nogil:
+    memcpy(beside.a, a, sizeof(beside.a))
+    memcpy(beside.b, b, sizeof(beside.b))
+    memcpy(beside.at_a, at_a, sizeof(beside.at_a))
+    memcpy(beside.at_b, at_b, sizeof(beside.at_b))
+
+
+cdef inline bint _may_leave(const Beside* beside, const double* goal, double length) noexcept nogil:
+    """Whether a path from the start that leaves over this edge may come to the goal by less than a length. From there
+    on it is no shorter than the straight line in space."""
+    cdef double E[3]
+    cdef double e[3]
+    cdef double d[2]
+    cdef double edge, inverse, own, height, t, square
+    cdef int c
+    d[0] = beside.b[0] - beside.a[0]
+    d[1] = beside.b[1] - beside.a[1]
+    for c in range(3):
+        E[c] = beside.at_b[c] - beside.at_a[c]
+        e[c] = goal[c] - beside.at_a[c]
+    edge = along(d, d)
+    inverse = 1.0 / edge
+    own = -along(beside.a, d)
+    height = turn(beside.b, beside.a)
+    height *= height * inverse
+    t = dot(e, E)
+    square = max(dot(e, e) - t * t * inverse, 0.0)
+    # By any place of its line.
+    if (own - t) * (own - t) * inverse + height + square + 2.0 * sqrt(height * square) >= (
+            length * length * (1.0 + SLACK)):
+        return False
+    edge = sqrt(edge)
+    inverse = 1.0 / edge
+    # What is not a number, too.
+    return not (by(own * inverse, sqrt(height), t * inverse, sqrt(square), 0.0, edge) >= length)
+
+
+cdef double _straight(const World* world, Py_ssize_t p, Py_ssize_t q, double most) noexcept nogil:
+    """The length of the shortest path between two in-triangle points, where it leads straight through triangles near
+    those that a plane through both cuts, and none that leaves these can be shorter. INFINITY where there is none below
+    `most`; -1 where only a search can tell."""
+    cdef const double* x = world.x + 3 * (world.n_cartesian + p)
+    cdef const double* own = world.barycentric + 2 * p
+    cdef const double* theirs = world.barycentric + 2 * q
+    cdef Py_ssize_t face = world.triangle[p], goal = world.triangle[q]
+    cdef const int32_t* beads = world.faces + 3 * face
+    cdef Beside beside[MOST_BESIDE]
+    # The right and the left end of each edge that it crosses, in the plane.
+    cdef double portal[MOST_BESIDE][4]
+    cdef double at[3][3]      # corners of a triangle as seen from the start
+    cdef double flat[3][2]    # the same in the plane
+    cdef double lay[6]
+    cdef double begin_at[3][3]
+    cdef double begin[3][2]
+    cdef double side[3]       # of the plane or line: positive to the right
+    cdef double d[3]
+    cdef double e[3]
+    cdef double u[3]
+    cdef double n[3]
+    cdef double plane[3]
+    cdef double w[3]
+    cdef double last[3]
+    cdef double place[2]
+    cdef double aim[2]
+    cdef double along_edge, height, square, length
+    cdef int32_t across
+    cdef int i, j, k, c, right, left, new, out, turns, crossed = 0, passed = 2
+    displacement(&world.box, x, world.x + 3 * (world.n_cartesian + q), d)
+    if dot(d, d) > most * most * (1.0 + SLACK):
+        return INFINITY
+    displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[0], world.x + 3 * <Py_ssize_t> beads[1], e)
+    displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[0], world.x + 3 * <Py_ssize_t> beads[2], u)
+    cross(e, u, n)
+    lay[0] = lay[1] = lay[3] = 0.0
+    lay[2] = sqrt(dot(e, e))
+    lay[4] = dot(e, u) / lay[2]
+    lay[5] = sqrt(dot(n, n)) / lay[2]
+    if not (lay[5] > 0.0):
+        return -1.0
+    w[1], w[2] = own[0], own[1]
+    w[0] = (1.0 - w[1]) - w[2]
+    if face == goal:
+        # As in `_look`.
+        for c in range(2):
+            place[c] = (theirs[0] - w[1]) * (lay[2 + c] - lay[c]) + (theirs[1] - w[2]) * (lay[4 + c] - lay[c])
+        length = sqrt(along(place, place))
+        return length if length < most else INFINITY
+    cross(d, n, plane)
+    for i in range(3):
+        displacement(&world.box, x, world.x + 3 * <Py_ssize_t> beads[i], begin_at[i])
+        j, k = (i + 1) % 3, (i + 2) % 3
+        for c in range(2):
+            begin[i][c] = w[j] * (lay[2 * i + c] - lay[2 * j + c]) + w[k] * (lay[2 * i + c] - lay[2 * k + c])
+    for turns in range(MOST_TURNS + 1):
+        if turns == MOST_TURNS:
+            return -1.0
+        face = world.triangle[p]
+        memcpy(at, begin_at, sizeof(at))
+        memcpy(flat, begin, sizeof(flat))
+        # First those that the plane cuts, then those that a line to where the goal was is in.
+        for i in range(3):
+            side[i] = dot(plane, at[i]) if turns == 0 else -turn(place, flat[i])
+        memcpy(aim, place, sizeof(aim))
+        crossed, passed, out = 0, 2, -1
+        # Out over the edge whose first end is to the right and whose second is to the left, as in `_section`.
+        for i in range(3):
+            if side[(i + 1) % 3] >= 0.0 and side[(i + 2) % 3] < 0.0:
+                out = i
+        if out < 0:
+            return -1.0
+        right, left = (out + 1) % 3, (out + 2) % 3
+        _pass_by(beside, flat[out], flat[right], at[out], at[right])
+        _pass_by(beside + 1, flat[left], flat[out], at[left], at[out])
+        while True:
+            across = world.opposite[3 * face + out]
+            if across < 0 or passed == MOST_BESIDE:
+                return -1.0
+            memcpy(portal[crossed], flat[right], sizeof(place))
+            memcpy(portal[crossed] + 2, flat[left], sizeof(place))
+            crossed += 1
+            # The far corner, as in `_enter`.
+            face = across // 3
+            j = across % 3
+            beads = world.faces + 3 * face
+            new = 3 - right - left
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[(j + 1) % 3],
+                         world.x + 3 * <Py_ssize_t> beads[(j + 2) % 3], e)
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[(j + 1) % 3],
+                         world.x + 3 * <Py_ssize_t> beads[j], u)
+            cross(e, u, n)
+            square = dot(e, e)
+            along_edge = dot(u, e) / square
+            height = sqrt(dot(n, n)) / square
+            if not (height > 0.0):
+                return -1.0
+            place[0] = flat[right][0] - flat[left][0]
+            place[1] = flat[right][1] - flat[left][1]
+            flat[new][0] = flat[left][0] + (along_edge * place[0] - height * place[1])
+            flat[new][1] = flat[left][1] + (along_edge * place[1] + height * place[0])
+            if face == goal:
+                break
+            for c in range(3):
+                at[new][c] = at[left][c] + u[c]
+            side[new] = dot(plane, at[new]) if turns == 0 else -turn(aim, flat[new])
+            # It takes the place of the end on its side.
+            if side[new] < 0.0:
+                _pass_by(beside + passed, flat[left], flat[new], at[left], at[new])
+                left = new
+                out = (j + 1) % 3
+            else:
+                _pass_by(beside + passed, flat[new], flat[right], at[new], at[right])
+                right = new
+                out = (j + 2) % 3
+            passed += 1
+        # Weights of the far corner and the two after it.
+        last[1], last[2] = theirs[0], theirs[1]
+        last[0] = (1.0 - last[1]) - last[2]
+        for c in range(2):
+            place[c] = (
+                last[j] * flat[new][c] + last[(j + 1) % 3] * flat[left][c] + last[(j + 2) % 3] * flat[right][c])
+        i = 0
+        while i < crossed and turn(portal[i], place) > 0.0 and turn(place, portal[i] + 2) > 0.0:
+            i += 1
+        if i == crossed:
+            break
+    length = sqrt(along(place, place))
+    # Whatever leaves these triangles first does so over one of the edges beside, those of the last left out: from where
+    # it enters that, nothing is shorter than straight on.
+    for i in range(passed):
+        if _may_leave(beside + i, d, min(length, most)):
+            return -1.0
+    return length if length < most else INFINITY
+
+
 cdef class MeshPairs(Operation):
     """A radial energy of in-triangle points by their distance along the membrane.
 
@@ -1171,6 +1361,8 @@ cdef class MeshPairs(Operation):
             t.range = sqrt(t.range)
         else:
             t.range = t.p[END]
+        self.asked_last = True
+        self.is_positive = (kind == SOFT_SPHERE or kind == WCA) and t.p[0] >= 0.0
         t.energy = zeros(self.arrays, t.near.n_members)
         t.groups = slots.groups
         t.of_slot = slots.of_slot
@@ -1433,7 +1625,7 @@ cdef class MeshPairs(Operation):
     cdef bint join(self, World* world) noexcept nogil:
         """Pairs whose path may change; False where there is no memory."""
         cdef double end = self.task.range * (1.0 + SLACK)
-        cdef double least
+        cdef double least, square
         cdef const Close* one
         cdef const Close* other
         cdef Joined* joined
@@ -1449,18 +1641,20 @@ cdef class MeshPairs(Operation):
                 other = self.close + j
                 if one.away + other.away > end or (other.away <= 0.5 * end and j <= i):
                     continue
+                least = 0.0
+                displacement(&world.box, world.x + 3 * (world.n_cartesian + one.point),
+                             world.x + 3 * (world.n_cartesian + other.point), d)
+                square = dot(d, d)
                 if not one.changes and not other.changes:
-                    displacement(&world.box, world.x + 3 * (world.n_cartesian + one.point),
-                                 world.x + 3 * (world.n_cartesian + other.point), d)
-                    if dot(d, d) > end * end:
+                    if square > end * end:
                         continue
                     least = one.away + other.away
                     if self.has_rim:
                         least = INFINITY
                         for k in range(4):
                             least = min(least, by(one.s[k], one.h[k], other.s[k], other.h[k], 0.0, self.rim[k].length))
-                    # Longer than a way elsewhere, or than counts: they do not notice.
-                    if least > end or least >= _section(world, one.point, other.point, least):
+                    # Longer than counts: they do not notice.
+                    if least > end:
                         continue
                 if self.task.groups.of_point != NULL and (
                         self.task.groups.of_point[other.point] != self.task.groups.of_point[one.point]):
@@ -1474,6 +1668,8 @@ cdef class MeshPairs(Operation):
                 self.joined = joined
                 joined[self.n_joined].one = <int32_t> i
                 joined[self.n_joined].other = <int32_t> j
+                joined[self.n_joined].apart = sqrt(square)
+                joined[self.n_joined].least = least
                 self.n_joined += 1
         return True
 
@@ -1488,22 +1684,37 @@ cdef class MeshPairs(Operation):
         return max(least, 0.0)
 
     cdef void reach_on(self, World* world, Py_ssize_t face) noexcept nogil:
-        """Go on to the faces across those edges of a face that may be in reach."""
-        cdef double away[3]
+        """Go on to the faces across those edges of a face that are in reach of what changes."""
         cdef double d[3]
+        cdef double e[3]
+        cdef const double* start
+        cdef const Ball* ball
         cdef const int32_t* beads = world.faces + 3 * face
-        cdef int i, j, k
+        cdef double reach, ee, de
+        cdef Py_ssize_t b
+        cdef int32_t across
+        cdef int i, c
         for i in range(3):
-            away[i] = self.away(world, world.x + 3 * <Py_ssize_t> beads[i])
-        for i in range(3):
-            j = (i + 1) % 3
-            k = (i + 2) % 3
-            if world.opposite[3 * face + i] < 0:
+            across = world.opposite[3 * face + i]
+            if across < 0 or self.near_faces.has[across // 3]:
                 continue
-            displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[j], world.x + 3 * <Py_ssize_t> beads[k], d)
-            # No place of an edge is nearer than this.
-            if 0.5 * (away[j] + away[k] - sqrt(dot(d, d))) < self.task.range * (1.0 + SLACK):
-                self.near_faces.add(world.opposite[3 * face + i] // 3)
+            start = world.x + 3 * <Py_ssize_t> beads[(i + 1) % 3]
+            displacement(&world.box, start, world.x + 3 * <Py_ssize_t> beads[(i + 2) % 3], e)
+            ee = dot(e, e)
+            for b in range(self.n_balls):
+                ball = self.balls + b
+                displacement(&world.box, start, ball.center, d)
+                # The nearest place of the edge.
+                reach = self.task.range * (1.0 + SLACK) + ball.radius
+                de = dot(d, e)
+                if dot(d, d) > reach * reach and de > 0.0:
+                    de = de / ee if de < ee else 1.0
+                    for c in range(3):
+                        d[c] -= de * e[c]
+                # What is not a number, too.
+                if not dot(d, d) > reach * reach:
+                    self.near_faces.add(across // 3)
+                    break
 
     cdef bint take_points(self, World* world, Py_ssize_t face, bint changes) noexcept nogil:
         cdef int32_t p = self.in_faces.head[face]
@@ -1528,36 +1739,66 @@ cdef class MeshPairs(Operation):
             p = self.in_faces.next[p]
         return True
 
+    cdef int local_energy_now(self, World* world, double most, double* out) noexcept nogil:
+        cdef double u[4]
+        cdef double total = 0.0
+        cdef Py_ssize_t i
+        if self.is_positive and most < INFINITY:
+            # No path is shorter than the straight line in space.
+            for i in range(self.n_joined):
+                if self.joined[i].apart < self.task.range:
+                    evaluate(self.task.kind, self.task.p, self.joined[i].apart, 1, u)
+                    total += u[0]
+            total *= 1.0 + KNOWN
+            if -total > most:
+                out[0] = total
+                return 0
+        return self.measure(world, out, True)
+
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
+        return self.measure(world, out, False)
+
+    cdef int measure(self, World* world, double* out, bint choose) noexcept nogil:
+        """The energy of pairs that may be joined by a path that changes; choose: of those that are, and keep only these
+        among `joined`."""
         cdef MeshTask* t = &self.task
         cdef Search* s = t.searches
         cdef double u[4]
-        cdef double d[3]
-        cdef Py_ssize_t i = 0, k, p, other
+        cdef double length
+        cdef Joined* joined = self.joined
+        cdef Py_ssize_t i = 0, k, p, other, kept = 0
         cdef int32_t one
-        cdef int fault = 0
+        cdef int fault
         out[0] = 0.0
         while i < self.n_joined:
-            one = self.joined[i].one
+            one = joined[i].one
             p = self.close[one].point
             s.point = world.n_cartesian + p
-            s.range = t.range
-            s.directed = True
             s.n_targets = 0
-            while i < self.n_joined and self.joined[i].one == one:
-                other = self.close[self.joined[i].other].point
+            while i < self.n_joined and joined[i].one == one:
+                other = self.close[joined[i].other].point
+                length = _straight(world, p, other, t.range)
+                self.examined += 1
+                if length < 0.0:
+                    # Only a search tells, from a way that there is.
+                    s.range = min(t.range, _section(world, p, other, t.range))
+                # By a way elsewhere that is shorter than any through what changes: they do not notice.
+                if not choose or joined[i].least < (s.range if length < 0.0 else length) * (1.0 + KNOWN):
+                    joined[kept] = joined[i]
+                    kept += 1
+                    if length < 0.0:
+                        if not _aim(s, world, other):
+                            return world.fault.code
+                    elif length < t.range:
+                        evaluate(t.kind, t.p, length, 1, u)
+                        out[0] += u[0]
                 i += 1
-                displacement(&world.box, world.x + 3 * s.point, world.x + 3 * (world.n_cartesian + other), d)
-                if dot(d, d) <= t.range * t.range * (1.0 + SLACK):
-                    if not _aim(s, world, other):
-                        return world.fault.code
-                    s.targets[s.n_targets - 1].distance = min(t.range, _section(world, p, other, t.range))
             if s.n_targets == 0:
                 continue
+            s.directed = True
             s.range = 0.0
             for k in range(s.n_targets):
                 s.range = max(s.range, s.targets[k].distance)
-            self.examined += s.n_targets
             fault = _find(s, world, p)
             if fault != 0:
                 return fault
@@ -1565,4 +1806,5 @@ cdef class MeshPairs(Operation):
                 if s.targets[k].node >= 0:
                     evaluate(t.kind, t.p, s.targets[k].distance, 1, u)
                     out[0] += u[0]
+        self.n_joined = kept
         return 0

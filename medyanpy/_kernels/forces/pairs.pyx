@@ -313,6 +313,8 @@ cdef class Pairs(NeighborForce):
         if kind == SOFT_SPHERE and neighbors.list.n_members > 0:
             # Where all radii are equal; where not, the loop adds up those of each pair.
             self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
+        self.asked_last = True
+        self.is_positive = (kind == SOFT_SPHERE or kind == WCA) and self.p[0] >= 0.0
         neighbors.list.images = 1
         t.list = &neighbors.list
         t.kind = kind

@@ -64,6 +64,20 @@ cdef struct Joints:
     double energy[ROOM]
 
 
+cdef struct Vector:
+    double x
+    double y
+    double z
+
+
+cdef struct Middle:
+    Vector row0               # of the rotation of q = (q_a + q_b)/|q_a + q_b|
+    Vector row1
+    Vector row2
+    Vector v                  # 2 q^-1 (q_b - q_a)
+    double c                  # |q_a + q_b|/2
+
+
 cdef inline void _find(Joints* j, World* world, const RodTask* t, Py_ssize_t first, int n) noexcept nogil:
     """The n + 1 joints of rows first - 1 to first + n - 1."""
     cdef const int32_t* node = t.node + first - 1
@@ -88,102 +102,106 @@ cdef inline void _find(Joints* j, World* world, const RodTask* t, Py_ssize_t fir
                 j.c[i][k] = numbers[NUMBERS * k + i]
 
 
+cdef inline Vector _of(const double* rows, int k) noexcept nogil:
+    """Column k of three rows."""
+    return Vector(rows[k], rows[ROOM + k], rows[2 * ROOM + k])
+
+
+cdef inline void _write(double* rows, int k, double x, double y, double z) noexcept nogil:
+    rows[k] = x
+    rows[ROOM + k] = y
+    rows[2 * ROOM + k] = z
+
+
+cdef inline Vector _cross(Vector a, Vector b) noexcept nogil:
+    return Vector(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+
+
+cdef inline double _dot(Vector a, Vector b) noexcept nogil:
+    return (a.x * b.x + a.y * b.y) + a.z * b.z
+
+
+cdef inline Middle _middle(const Joints* j, int k) noexcept nogil:
+    """The orientation halfway between nodes k and k + 1, and how far these are apart."""
+    cdef Middle m
+    cdef double a0 = j.p[0][k], a1 = j.p[1][k], a2 = j.p[2][k], a3 = j.p[3][k]
+    cdef double b0 = j.p[0][k + 1], b1 = j.p[1][k + 1], b2 = j.p[2][k + 1], b3 = j.p[3][k + 1]
+    # q and -q are the same orientation.
+    cdef double sign = 1.0 if (a0 * b0 + a1 * b1) + (a2 * b2 + a3 * b3) >= 0.0 else -1.0
+    b0 *= sign
+    b1 *= sign
+    b2 *= sign
+    b3 *= sign
+    cdef double w = a0 + b0, x = a1 + b1, y = a2 + b2, z = a3 + b3
+    cdef double square = (w * w + x * x) + (y * y + z * z)
+    cdef double inverse = 1.0 / sqrt(square)
+    m.c = 0.5 * square * inverse
+    w *= inverse
+    x *= inverse
+    y *= inverse
+    z *= inverse
+    b0 = 2.0 * (b0 - a0)
+    b1 = 2.0 * (b1 - a1)
+    b2 = 2.0 * (b2 - a2)
+    b3 = 2.0 * (b3 - a3)
+    m.v = Vector(
+        ((w * b1 - x * b0) + z * b2) - y * b3,
+        ((w * b2 - y * b0) + x * b3) - z * b1,
+        ((w * b3 - z * b0) + y * b1) - x * b2,
+    )
+    m.row0 = Vector(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y))
+    m.row1 = Vector(2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x))
+    m.row2 = Vector(2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
+    return m
+
+
+cdef inline Vector _into(Middle m, Vector d) noexcept nogil:
+    """The components of d along the directors of the middle."""
+    return Vector(
+        (m.row0.x * d.x + m.row1.x * d.y) + m.row2.x * d.z,
+        (m.row0.y * d.x + m.row1.y * d.y) + m.row2.y * d.z,
+        (m.row0.z * d.x + m.row1.z * d.y) + m.row2.z * d.z,
+    )
+
+
+cdef inline Vector _beyond(Vector g, double rate, Vector rest) noexcept nogil:
+    """The strain g rate, beyond the strain at rest."""
+    return Vector(g.x * rate - rest.x, g.y * rate - rest.y, g.z * rate - rest.z)
+
+
+cdef inline Vector _stress(double there, Vector stiffness, Vector strain) noexcept nogil:
+    return Vector(
+        there * stiffness.x * strain.x, there * stiffness.y * strain.y, there * stiffness.z * strain.z
+    )
+
+
 cdef inline void _strain(Joints* j, int n) noexcept nogil:
     """Forces, torques and energies of the first n joints; zero where there is none."""
-    cdef double w, x, y, z, sign, square, inverse, c, there, rate, length, a0, a1, a2, a3, b0, b1, b2, b3
-    cdef double g0, g1, g2, v0, v1, v2, f0, f1, f2, m0, m1, m2, n0, n1, n2, t0, t1, t2, p0, p1, p2, s0, s1, s2
-    cdef double r00, r01, r02, r10, r11, r12, r20, r21, r22, d0, d1, d2, energy
+    cdef Middle m
+    cdef Vector g, strain, turn, f, moment, arm, t, p, s
+    cdef double length, there, rate
     cdef int k
     for k in range(n):
-        a0 = j.p[0][k]
-        a1 = j.p[1][k]
-        a2 = j.p[2][k]
-        a3 = j.p[3][k]
-        b0 = j.p[0][k + 1]
-        b1 = j.p[1][k + 1]
-        b2 = j.p[2][k + 1]
-        b3 = j.p[3][k + 1]
-        # q and -q are the same orientation.
-        sign = 1.0 if (a0 * b0 + a1 * b1) + (a2 * b2 + a3 * b3) >= 0.0 else -1.0
-        b0 *= sign
-        b1 *= sign
-        b2 *= sign
-        b3 *= sign
-        w = a0 + b0
-        x = a1 + b1
-        y = a2 + b2
-        z = a3 + b3
-        square = (w * w + x * x) + (y * y + z * z)
-        inverse = 1.0 / sqrt(square)
-        c = 0.5 * square * inverse
-        w *= inverse
-        x *= inverse
-        y *= inverse
-        z *= inverse
-        b0 = 2.0 * (b0 - a0)
-        b1 = 2.0 * (b1 - a1)
-        b2 = 2.0 * (b2 - a2)
-        b3 = 2.0 * (b3 - a3)
-        v0 = ((w * b1 - x * b0) + z * b2) - y * b3
-        v1 = ((w * b2 - y * b0) + x * b3) - z * b1
-        v2 = ((w * b3 - z * b0) + y * b1) - x * b2
-        r00 = 1.0 - 2.0 * (y * y + z * z)
-        r01 = 2.0 * (x * y - w * z)
-        r02 = 2.0 * (x * z + w * y)
-        r10 = 2.0 * (x * y + w * z)
-        r11 = 1.0 - 2.0 * (x * x + z * z)
-        r12 = 2.0 * (y * z - w * x)
-        r20 = 2.0 * (x * z - w * y)
-        r21 = 2.0 * (y * z + w * x)
-        r22 = 1.0 - 2.0 * (x * x + y * y)
-        d0 = j.d[0][k]
-        d1 = j.d[1][k]
-        d2 = j.d[2][k]
-        g0 = (r00 * d0 + r10 * d1) + r20 * d2
-        g1 = (r01 * d0 + r11 * d1) + r21 * d2
-        g2 = (r02 * d0 + r12 * d1) + r22 * d2
+        m = _middle(j, k)
+        g = _into(m, _of(&j.d[0][0], k))
         length = j.length[k]
         there = 1.0 if length > 0.0 else 0.0
         rate = 1.0 / (length if length > 0.0 else 1.0)
-        a0 = g0 * rate - j.c[6][k]
-        a1 = g1 * rate - j.c[7][k]
-        a2 = g2 * rate - j.c[8][k]
-        f0 = there * j.c[0][k] * a0
-        f1 = there * j.c[1][k] * a1
-        f2 = there * j.c[2][k] * a2
-        energy = (f0 * a0 + f1 * a1) + f2 * a2
-        a0 = v0 * rate - j.c[9][k]
-        a1 = v1 * rate - j.c[10][k]
-        a2 = v2 * rate - j.c[11][k]
-        m0 = there * j.c[3][k] * a0
-        m1 = there * j.c[4][k] * a1
-        m2 = there * j.c[5][k] * a2
-        j.energy[k] = 0.5 * length * (energy + ((m0 * a0 + m1 * a1) + m2 * a2))
-        n0 = g1 * f2 - g2 * f1
-        n1 = g2 * f0 - g0 * f2
-        n2 = g0 * f1 - g1 * f0
-        t0 = 0.5 * (m1 * v2 - m2 * v1)
-        t1 = 0.5 * (m2 * v0 - m0 * v2)
-        t2 = 0.5 * (m0 * v1 - m1 * v0)
-        p0 = t0 - 0.5 * n0
-        p1 = t1 - 0.5 * n1
-        p2 = t2 - 0.5 * n2
-        t0 -= n0
-        t1 -= n1
-        t2 -= n2
-        rate = 0.125 / c
-        s0 = c * m0 + rate * (t1 * v2 - t2 * v1)
-        s1 = c * m1 + rate * (t2 * v0 - t0 * v2)
-        s2 = c * m2 + rate * (t0 * v1 - t1 * v0)
-        j.on_a[0][k] = s0 - p0
-        j.on_a[1][k] = s1 - p1
-        j.on_a[2][k] = s2 - p2
-        j.on_b[0][k] = -(p0 + s0)
-        j.on_b[1][k] = -(p1 + s1)
-        j.on_b[2][k] = -(p2 + s2)
-        j.f[0][k] = (r00 * f0 + r01 * f1) + r02 * f2
-        j.f[1][k] = (r10 * f0 + r11 * f1) + r12 * f2
-        j.f[2][k] = (r20 * f0 + r21 * f1) + r22 * f2
+        strain = _beyond(g, rate, _of(&j.c[6][0], k))
+        f = _stress(there, _of(&j.c[0][0], k), strain)
+        turn = _beyond(m.v, rate, _of(&j.c[9][0], k))
+        moment = _stress(there, _of(&j.c[3][0], k), turn)
+        j.energy[k] = 0.5 * length * (_dot(f, strain) + _dot(moment, turn))
+        arm = _cross(g, f)
+        t = _cross(moment, m.v)
+        t = Vector(0.5 * t.x, 0.5 * t.y, 0.5 * t.z)
+        p = Vector(t.x - 0.5 * arm.x, t.y - 0.5 * arm.y, t.z - 0.5 * arm.z)
+        s = _cross(Vector(t.x - arm.x, t.y - arm.y, t.z - arm.z), m.v)
+        rate = 0.125 / m.c
+        s = Vector(m.c * moment.x + rate * s.x, m.c * moment.y + rate * s.y, m.c * moment.z + rate * s.z)
+        _write(&j.on_a[0][0], k, s.x - p.x, s.y - p.y, s.z - p.z)
+        _write(&j.on_b[0][0], k, -(p.x + s.x), -(p.y + s.y), -(p.z + s.z))
+        _write(&j.f[0][0], k, _dot(m.row0, f), _dot(m.row1, f), _dot(m.row2, f))
 
 
 cdef int _rods(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:

@@ -277,6 +277,7 @@ cdef class Search:
     cdef Py_ssize_t n_touched
     cdef int32_t[::1] met             # (n,) what `seek` finds
     cdef Few changed                  # those whose rows are to be mended
+    cdef int32_t groups_changed       # in which groups any of these are
     # How large the spheres of A, of B and of both may be for cells to find what they may touch.
     cdef double[3] limit
     cdef double spare         # times the largest that there are
@@ -340,6 +341,7 @@ cdef class Search:
         t.near.reach = (self.limit[0] + self.limit[1] + t.near.skin) * (1.0 + MARGIN)
         t.near.valid = 0
         self.changed.clear()
+        self.groups_changed = 0
         self.n_large = 0
         fault = self.neighbors.follow(world, &self.centers)
         if fault != 0:
@@ -514,7 +516,13 @@ cdef class Search:
                         and self.neighbors.enter(near.slot_of[other], m, self.centers.id)):
                     return False
         self.changed.clear()
+        self.groups_changed = 0
         return True
+
+    cdef bint has_row(self, Py_ssize_t m) noexcept nogil:
+        """Whether the row of a shape has all that it may touch: neither it nor any of these has changed since."""
+        cdef int32_t own = self.shapes.near.groups[m], other = self.groups_changed
+        return not self.changed.has[m] and not (own & 1 and other & 2) and not (own & 2 and other & 1)
 
     cdef Py_ssize_t seek(self, World* world, Py_ssize_t m) noexcept nogil:
         """List in `met` who may touch a shape, without those of the change; -1: there is no memory."""
@@ -1084,6 +1092,7 @@ cdef class OfShapes(Operation):
             if other:
                 self.was_mended = True
                 search.changed.add(m)
+                search.groups_changed |= search.shapes.near.groups[m]
                 search.settle(world, m, self.nodes.built)
 
     def pairs(self):

@@ -22,7 +22,8 @@ from medyanpy._kernels.letters.kick cimport ForceSum
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_exponential, draw_two, wait
 from medyanpy._kernels.beads.points cimport Frame, frame_of, place, with_rates
 from medyanpy._kernels.core.program cimport (
-    NO_FAULT, OUT_OF_MEMORY, PYTHON_EXCEPTION, Operation, Sequence, World, is_there, mark_moved,
+    NO_FAULT, OUT_OF_MEMORY, PYTHON_EXCEPTION, Operation, Sequence, World, is_there, mark_back,
+    mark_moved,
 )
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.core.workspace cimport WorkSpace
@@ -219,7 +220,7 @@ cdef class BoxArea(JumpOperation):
         memcpy(world.x, &self.kept_x[0, 0], 3 * world.n * sizeof(double))
         memcpy(world.v, &self.kept_v[0, 0], 3 * world.n * sizeof(double))
         self.set_box(world, before)
-        world.positions = moved_before
+        mark_back(world, moved_before)
         world.placed = placed
         return fault
 

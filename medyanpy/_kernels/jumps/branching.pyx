@@ -11,9 +11,11 @@ direction of the seed, come from the laws of the spring and of the angle,
 so that M branches have the weight (k C_m C^n / k_off)^M, wherever they point. A branch lets go at a rate of its own,
 and is a free filament then: that is not undone. The minus end of a branch is capped.
 
-State: the place of each daughter filament, -1 of others. Terms of the two forces follow from it, and from which nodes
-the daughters have; they are laid out again once beads have been created or removed, arrays written to, or an event has
-happened.
+Mothers may grow, and be daughters as well: then places follow their subunits, and a place that is held blocks an end
+that would leave it.
+
+State: the daughter at each place, -1 of none. Terms of the two forces follow from it, from which nodes the
+daughters have, and from where the places are; they are laid out again once any of these may be others.
 """
 import numpy as np
 
@@ -23,9 +25,9 @@ from libc.stdint cimport int32_t, int64_t
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport exp_
 from medyanpy._kernels.core.program cimport World, is_there
-from medyanpy._kernels.core.sites cimport LinkedSites, SiteTable, SomeSites
+from medyanpy._kernels.core.sites cimport LinkedSites, Places, SiteRows, SiteTable, SomeSites
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
-from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds
+from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds, PlaceKeeper
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, draw_maxwell, draw_two
 from medyanpy._kernels.jumps.nucleation cimport Seeds, aslant, on_sphere
 from medyanpy._kernels.jumps.pools cimport PoolCounts
@@ -62,7 +64,7 @@ cdef class Branching(Seeds):
         The species of what holds branches.
     whole : SiteTable
         Sites: m places, the first and the second node of the link of each, and all nodes that daughters may have, of
-        one filament after another.
+        one filament after another. The nodes of links follow the places.
     places : int
         m.
     near : (k,) int32, optional
@@ -83,15 +85,17 @@ cdef class Branching(Seeds):
     cdef double angle[3]              # k, p, s of `Angles` over kT
     # Which cap is that of a branch.
     cdef public int number
-    cdef int32_t[::1] site            # (filaments,) the state
+    cdef int32_t[::1] branch_at       # (m,) the state: which filament is at each place, -1: none
+    cdef int32_t[::1] site            # (filaments,) the same by filament
     cdef Py_ssize_t trying            # the place of the seed that is created or dissolved
+    cdef public object layout
     cdef int32_t[::1] other, end      # see `LinkedSites`
     cdef int64_t[::1] changes
     cdef readonly Held held
     cdef readonly Turned turned
     # Of what the terms have been laid out.
     cdef bint laid_out
-    cdef long long world, living, written
+    cdef long long world, living, written, version
 
     def __init__(self, str name, int every, FilamentEnds ends not None, double rise, int size,
                  PoolCounts pool not None, Py_ssize_t species, Py_ssize_t molecule, SiteTable whole not None,
@@ -106,6 +110,7 @@ cdef class Branching(Seeds):
         self.reach = reach
         self.number = 1
         self.site = np.full(ends.slots.shape[0], -1, np.int32)
+        self.branch_at = np.full(places, -1, np.int32)
         self.other = np.zeros(sites, np.int32)
         self.end = np.arange(sites, dtype=np.int32)
         self.changes = np.zeros(1, np.int64)
@@ -130,31 +135,44 @@ cdef class Branching(Seeds):
             self.angle[c] = angle[c] / kT
 
     def arrays(self):
-        return {**Seeds.arrays(self), "site": np.asarray(self.site)}
+        return {**Seeds.arrays(self), "branch": np.asarray(self.branch_at)}
 
     def rows(self):
         """Branches (k, 2): the place of each, and its first node among all that daughters may have."""
-        branches = np.flatnonzero(np.asarray(self.site) >= 0)
+        branch_at = np.asarray(self.branch_at)
+        places = np.flatnonzero(branch_at >= 0)
+        places = places[np.argsort(branch_at[places])]
+        branches = branch_at[places]
         there = np.asarray(self.room.alive)[np.asarray(self.ends.slots)[branches]] != 0
         first = branches * self.ends.slots.shape[1] + np.argmax(there, axis=1)
-        return np.column_stack([np.asarray(self.site)[branches], first])
+        return np.column_stack([places, first])
 
     def took_over(self):
         Seeds.took_over(self)
         self.laid_out = False
 
+    def keepers_of(self, const int32_t[:, ::1] nodes not None, unbinds):
+        """Those who know which places on filaments with these nodes have branches."""
+        return [BranchPlaces(self, own) for own in self.whole.places if np.array_equal(own.nodes_of, nodes)]
+
     # Terms ----------------------------------------------------------------------------------------------------
 
     cdef void lay_out(self, World* world) noexcept nogil:
         """Rows of the terms of both forces, where they are not those of now."""
+        cdef const SiteRows* t = &self.whole.rows
         cdef Py_ssize_t f, i, p, node, k = 0
         cdef int32_t* row
+        self.whole.follow(world)
         if (self.laid_out and self.world == world.number and self.living == self.room.living[0]
-                and self.written == world.written):
+                and self.written == world.written and self.version == self.whole.version):
             return
         self.ends.find(world)
         for i in range(self.end.shape[0]):
             self.end[i] = <int32_t> i
+        self.site[:] = -1
+        for i in range(self.n_places):
+            if self.branch_at[i] >= 0:
+                self.site[self.branch_at[i]] = <int32_t> i
         self.turned.empty()
         for f in range(self.site.shape[0]):
             p = self.site[f]
@@ -166,8 +184,9 @@ cdef class Branching(Seeds):
             self.end[p] += 1
             self.end[node] += 1
             row = self.turned.site + 4 * k
-            row[0] = <int32_t> (self.n_places + p)
-            row[1] = <int32_t> (2 * self.n_places + p)
+            for i in range(2):
+                row[i] = <int32_t> ((1 + i) * self.n_places + p)
+                (<int32_t*> t.bead)[t.start[row[i]]] = t.bead[t.start[p] + i]
             row[2] = <int32_t> node
             row[3] = <int32_t> (node + 1)
             k += 1
@@ -178,6 +197,7 @@ cdef class Branching(Seeds):
         self.world = world.number
         self.living = self.room.living[0]
         self.written = world.written
+        self.version = self.whole.version
 
     cdef void hold(self, World* world, Py_ssize_t filament, bint holds) noexcept nogil:
         self.ends.find(world)
@@ -185,7 +205,16 @@ cdef class Branching(Seeds):
         if not holds:
             self.trying = self.site[filament]
         self.site[filament] = <int32_t> (self.trying if holds else -1)
+        self.branch_at[self.trying] = <int32_t> (filament if holds else -1)
         self.laid_out = False
+
+    cdef void shift(self, Py_ssize_t place, Py_ssize_t to) noexcept nogil:
+        """The branch at a place is at another one."""
+        if self.branch_at[place] >= 0 and to != place:
+            self.branch_at[to] = self.branch_at[place]
+            self.site[self.branch_at[to]] = <int32_t> to
+            self.branch_at[place] = -1
+            self.laid_out = False
 
     cdef void book(self, Py_ssize_t cell, int n) noexcept nogil:
         Seeds.book(self, cell, n)
@@ -211,6 +240,7 @@ cdef class Branching(Seeds):
         cdef double off = self.off * self.site.shape[0] * points
         cdef Py_ssize_t which
         cdef Py_ssize_t m = <Py_ssize_t> points
+        self.lay_out(world)
         if x < on:
             which = min(<Py_ssize_t> (x / each), self.n_places * m - 1)
             return self.branch(world, t, which // m, which % m, draws)
@@ -242,18 +272,14 @@ cdef class Branching(Seeds):
         cdef double x[3]
         cdef double out[3]
         cdef double along[3]
-        cdef double a[3]
-        cdef double b[3]
+        cdef const int32_t* link = self.whole.rows.bead + self.whole.rows.start[place]
         cdef double u[2]
         cdef double most
         cdef Py_ssize_t cell
         cdef int c
-        self.lay_out(world)
-        if self.end[place] > place or not self.is_near(world, place, point):
+        if self.branch_at[place] >= 0 or not self.whole.is_here(place) or not self.is_near(world, place, point):
             return 0
-        self.whole.place(world, self.n_places + place, a)
-        self.whole.place(world, 2 * self.n_places + place, b)
-        displacement(&world.box, a, b, along)
+        displacement(&world.box, world.x + 3 * <Py_ssize_t> link[0], world.x + 3 * <Py_ssize_t> link[1], along)
         most = 1.0 / sqrt(dot(along, along))
         for c in range(3):
             along[c] *= most
@@ -315,3 +341,19 @@ cdef class Branching(Seeds):
         self.pool.put(self.pool.cell_of(x), self.molecule, 1)
         return self.happened(world, t, 2, world.bead[self.ends.end(2 * filament + 1).node], -1, after - before, 0.0,
                              INFINITY)
+
+
+cdef class BranchPlaces(PlaceKeeper):
+    """Which places of one lattice have branches."""
+    cdef Branching jump
+
+    def __init__(self, Branching jump not None, Places places not None):
+        self.jump = jump
+        self.places = places
+        self.unbinds = False
+
+    cdef bint is_taken(self, Py_ssize_t row) noexcept nogil:
+        return self.jump.branch_at[row] >= 0
+
+    cdef void shift(self, Py_ssize_t row, Py_ssize_t to) noexcept nogil:
+        self.jump.shift(row, to)

@@ -293,8 +293,9 @@ cdef class EdgeFlips(JumpOperation):
         cdef Quad* back = &self.back
         cdef Change* change = &self.change
         cdef double u[2]
-        cdef double gained, kinetic = 0.0, energy = 0.0
+        cdef double gained, most = INFINITY, kinetic = 0.0, energy = 0.0
         cdef int fault
+        u[0] = 0.0
         back.first, back.second, back.at_a, back.at_b = quad.first, quad.second, quad.at_a, quad.at_b
         back.rule = not quad.rule
         if quad.rule:
@@ -311,12 +312,17 @@ cdef class EdgeFlips(JumpOperation):
             kinetic = self.take_points(world)
             if change.n_points < 0:
                 return record_fault(world, LOST_COUNT, quad.c, quad.first)
-        fault = self.weights.gain(world, change, &energy)
+        if self.weights.may_stop:
+            # What is refused in any case, beyond rounding, is of no interest.
+            draw_two(draws, u)
+            most = (draw_exponential(u[0]) * (1.0 + 1e-9) + 1e-9) * self.kT - kinetic
+        fault = self.weights.gain_below(world, change, most, &energy)
         if fault != 0 or energy == INFINITY:
             return fault
         gained = (energy + kinetic) / self.kT
         if gained > 0.0:
-            draw_two(draws, u)
+            if not self.weights.may_stop:
+                draw_two(draws, u)
             if not u[0] < exp_(-gained):
                 return 0
         fault = self.weights.make(world, change)

@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.sites cimport Places
 from medyanpy._kernels.jumps.jump cimport Draws
 
 
@@ -23,9 +24,13 @@ cdef struct Place:
     int32_t step
 
 
-# Who knows what is held at places on filaments: those from `low` to `high` subunits from where one began.
+# Who knows what is held at the places of one lattice: those from `low` to `high` subunits from where a filament began.
 cdef class PlaceKeeper:
     cdef bint unbinds         # whether ends that leave these let go what is held, and are not blocked by it
+    cdef Places places
+    # Of one place, by its row: whether anything is held there; and what is held is held at another one from now on.
+    cdef bint is_taken(self, Py_ssize_t row) noexcept nogil
+    cdef void shift(self, Py_ssize_t row, Py_ssize_t to) noexcept nogil
     cdef bint holds(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil
     # What is held at a place is let go, at a time after the start of a letter: how many, whose energy is taken away.
     cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,

@@ -19,7 +19,19 @@ from medyanpy._kernels.jumps.jump cimport Draws, draw_maxwell
 cdef class PlaceKeeper:
     """Base of those who know what is held at places on filaments."""
 
+    cdef bint is_taken(self, Py_ssize_t row) noexcept nogil:
+        return False
+
+    cdef void shift(self, Py_ssize_t row, Py_ssize_t to) noexcept nogil:
+        pass
+
     cdef bint holds(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil:
+        cdef Py_ssize_t row
+        cdef int64_t m
+        for m in range(self.places.first(low), self.places.first(high + 1)):
+            row = self.places.row(filament, m)
+            if row >= 0 and self.is_taken(row):
+                return True
         return False
 
     cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,
@@ -28,7 +40,12 @@ cdef class PlaceKeeper:
 
     cdef void move(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
                    Py_ssize_t other) noexcept nogil:
-        pass
+        cdef Py_ssize_t row, to
+        cdef int64_t m
+        for m in range(self.places.first(low), self.places.first(high + 1)):
+            row, to = self.places.row(filament, m), self.places.row(other, m)
+            if row >= 0 and to >= 0:
+                self.shift(row, to)
 
 
 cdef class FilamentEnds:

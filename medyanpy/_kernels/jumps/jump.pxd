@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from medyanpy._kernels.core.program cimport Operation, World
+from medyanpy._kernels.jumps.pools cimport PoolCounts
 
 
 # Random numbers of one jump in one letter of one step: the n-th four words are a function of these and of n.
@@ -49,8 +50,10 @@ cdef class JumpOperation(Operation):
     cdef object kept_driving
     cdef double kT            # pN nm; nan without a thermostat
     cdef readonly bint driven
-    # Whether its events change what forces depend on.
+    # Whether its events change what forces depend on; if so, whether that is which links are bound and nothing else.
     cdef bint moves
+    cdef bint relinks
+    cdef public PoolCounts inside  # the pool that it takes from, where that is the inside of a membrane; else None
     cdef readonly int every   # acts at each so many steps, for as many steps' time
     # What `act` has done to the energy (pN nm), added up until somebody has booked it: in all, and the kinetic part.
     cdef double energy

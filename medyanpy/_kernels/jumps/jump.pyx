@@ -15,7 +15,9 @@ from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.core.elementary cimport log_core, sincos2pi
 from medyanpy._kernels.core.philox cimport JUMP, counter_word2, counter_word3, philox4x32
-from medyanpy._kernels.core.program cimport OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World, mark_moved
+from medyanpy._kernels.core.program cimport (
+    OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World, mark_moved, mark_relinked,
+)
 from medyanpy._kernels.core.work cimport add
 
 
@@ -87,6 +89,7 @@ cdef class JumpOperation(Operation):
         self.kT = NAN
         self.driven = False
         self.moves = True
+        self.relinks = False
         self.every = 1
         self.energy = self.kinetic = 0.0
         self.recording = False
@@ -270,6 +273,7 @@ cdef class Jumps(Operation):
         cdef Draws draws
         cdef long long events = jump.counts[2]
         cdef long long step = world.step + self.late
+        cdef double more
         cdef int fault
         jump.energy = jump.kinetic = 0.0
         if step % jump.every != 0:
@@ -278,10 +282,21 @@ cdef class Jumps(Operation):
         jump.start = self.clock[0] + (step - self.clock[1]) * self.clock[2] + jump.every * self.before
         if self.late:
             jump.start -= jump.every * self.clock[2]
+        if jump.inside is not None:
+            fault = jump.inside.measure(world)
+            if fault != 0:
+                return fault
         self.begin(world, world.step, number, &draws)
         fault = jump.act(world, jump.every * self.h, &draws)
-        if jump.moves and jump.counts[2] != events:
+        if jump.counts[2] != events:
             # Forces are others now.
+            if jump.relinks:
+                mark_relinked(world)
+            elif jump.moves:
+                mark_moved(world)
+        if jump.inside is not None and jump.inside.gained(&more) != 0:
+            # And so is the pressure of its molecules.
+            jump.energy += more
             mark_moved(world)
         if fault == 0 and draws.next > MOST_DRAWS:
             world.fault.value = MOST_DRAWS

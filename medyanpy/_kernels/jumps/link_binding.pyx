@@ -363,6 +363,7 @@ cdef class LinkBinding(JumpOperation):
         cdef double[:, ::1] then
         cdef int64_t[::1] changes
         self.describe(name, kT, driven, every)
+        self.relinks = True
         self.sites = sites
         self.on_points = on_points
         self.pool = pool
@@ -1062,7 +1063,6 @@ cdef class LinkBinding(JumpOperation):
 cdef class LinkPlaces(PlaceKeeper):
     """What a jump holds at the places of one lattice."""
     cdef LinkBinding jump
-    cdef Places places
 
     def __init__(self, LinkBinding jump not None, Places places not None, bint unbinds):
         self.jump = jump
@@ -1082,22 +1082,12 @@ cdef class LinkPlaces(PlaceKeeper):
         self.jump.loosen(world, after, site, energy)
         return 1
 
-    cdef bint holds(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil:
+    cdef bint is_taken(self, Py_ssize_t row) noexcept nogil:
         cdef Binding* t = &self.jump.task
-        cdef Py_ssize_t site
-        cdef int64_t m
-        for m in range(self.places.first(low), self.places.first(high + 1)):
-            site = self.places.row(filament, m)
-            if site >= 0 and _holding(site, t.end, t.held, t.partners) > 0:
-                return True
-        return False
+        return _holding(row, t.end, t.held, t.partners) > 0
 
-    cdef void move(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
-                   Py_ssize_t other) noexcept nogil:
-        cdef int64_t m
-        for m in range(self.places.first(low), self.places.first(high + 1)):
-            if self.places.row(filament, m) >= 0 and self.places.row(other, m) >= 0:
-                self.jump.shift(self.places.row(filament, m), self.places.row(other, m))
+    cdef void shift(self, Py_ssize_t row, Py_ssize_t to) noexcept nogil:
+        self.jump.shift(row, to)
 
 
 cdef class Joined(Operation):
@@ -1111,6 +1101,7 @@ cdef class Joined(Operation):
         self.second = second
         self.derivatives = min(first.derivatives, second.derivatives)
         self.acts_on_points = first.acts_on_points or second.acts_on_points
+        self.has_links = True
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault = self.first.run(world)

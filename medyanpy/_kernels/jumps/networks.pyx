@@ -19,8 +19,9 @@ not depend on how counts have come about, so that bits are the same after a rest
 
 Caches, and when they are computed again:
 
-    the tree    another jump has changed the counts (PoolCounts.version); arrays of the state have been written to
-                (World.written); other rates or kT; another World
+    rates       of the inside of a membrane: its volume is another one
+    the tree    of these; another jump has changed the counts (PoolCounts.version); arrays of the state have been
+                written to (World.written); other rates or kT; another World
 """
 import numpy as np
 
@@ -136,6 +137,11 @@ cdef class Network(JumpOperation):
     cdef PoolCounts pool
     cdef Py_ssize_t n
     cdef Channel* channels                # (n,)
+    # Of the inside of a membrane: rates (n,) at the volume `start`, the power of the volume in each, at most 1, and the
+    # volume that those of `channels` are of.
+    cdef const double[::1] base
+    cdef const int32_t[::1] powers
+    cdef double volume
     cdef const int32_t[::1] reverse
     cdef const double[::1] affinity       # kT, of each channel: see `drive`
     # Of channel r, items changed[r] to changed[r + 1]: what it changes, and likewise whose rates it changes.
@@ -204,15 +210,31 @@ cdef class Network(JumpOperation):
         self.hopping = True
         self.seen = -1
 
-    def set(self, double kT, const double[::1] rates, const double[::1] affinity):
-        """Take rates (n,) of channels, with powers of the volume and what reservoirs contribute in them, and what
-        drives each."""
+    def set(self, double kT, const double[::1] rates, const int32_t[::1] powers, const double[::1] affinity):
+        """Take rates (n,) of channels, with powers of the volume and what reservoirs contribute in them, which power
+        that is, and what drives each."""
         cdef Py_ssize_t r
         self.kT = kT
         self.affinity = affinity
+        self.base, self.powers = rates, powers
+        self.volume = 0.0
         for r in range(self.n):
             self.channels[r].rate = rates[r]
         self.seen = -1
+
+    cdef void swell(self) noexcept nogil:
+        """Rates at the volume of now."""
+        cdef double ratio = self.pool.volume / self.pool.start
+        cdef Py_ssize_t r
+        cdef int power
+        self.volume = self.pool.volume
+        self.seen = -1
+        for r in range(self.n):
+            power = self.powers[r]
+            self.channels[r].rate = self.base[r] * (ratio if power > 0 else 1.0)
+            while power < 0:
+                self.channels[r].rate /= ratio
+                power += 1
 
     def arrays(self):
         return {**super().arrays(), "fired": self.kept_fired}
@@ -241,6 +263,8 @@ cdef class Network(JumpOperation):
     cdef void measure(self, World* world) noexcept nogil:
         """The tree, where it is stale."""
         cdef Py_ssize_t k
+        if self.inside is not None and self.volume != self.pool.volume:
+            self.swell()
         if self.seen == self.pool.version and self.written == world.written and self.world == world.number:
             return
         for k in range(self.tree.n):

@@ -25,10 +25,12 @@ cdef struct Reaction:
     int32_t to_a, to_b
     # Of the pool: which species an event takes a molecule of, and which it gives one of; -1: none.
     int32_t taken, given
-    # 1/s; of MEET and PASS by straight line, of COME by area or volume; by concentration of `taken`
+    # 1/s, of attempts; of MEET and PASS by straight line, of COME by area or volume; by concentration of `taken`
     double rate
     double fraction           # of MEET and PART: where on the line from A to B the one stands
     double affinity           # kT: what drives it round cycles; 0 in balance, infinite where there is no way back
+    double share              # how much of a change of energy is in this rate, -1: see `log_accepted`
+    double limit              # kT, up to which it is
 
 
 cdef enum:
@@ -62,6 +64,7 @@ cdef class PointReactions(JumpOperation):
     cdef Sequence forces
     cdef double gained                    # what one attempt has changed of the former
     cdef bint decides                     # whether attempts are weighed without forces, too
+    cdef double share, limit              # of the reaction that is attempted
     cdef Reaction* reactions
     cdef Py_ssize_t n_reactions
     cdef readonly long long[::1] done     # events of each reaction since the start
@@ -91,6 +94,8 @@ cdef class PointReactions(JumpOperation):
     # Whether what has been done to beads, the first of them at a place, stays: by `gained`, and the whole energy now in
     # place of the old one. 0, or a fault.
     cdef int decide(self, World* world, int32_t place, double old, Draws* draws, bint* accepted) noexcept nogil
+    # The logarithm of the share of attempts that go on, of those that gain so much energy, kT.
+    cdef double log_accepted(self, double w) noexcept nogil
     # Bring back what a bead was.
     cdef void restore(self, World* world, const Kept* was) noexcept nogil
     cdef void enter(self, World* world, int32_t place) noexcept nogil

@@ -8,7 +8,8 @@ rules. In space m is 1 within R, and 4 pi R^3/3 comes in place of pi R^2. See do
 for what differs between the two.
 
 Attempts come at bounded rates, each with draws of its own: of MEET and PASS at lambda M for each bead A, of which the
-share m/M goes on. One that changes the energy is accepted with min(1, exp(-dU/kT)).
+share m/M goes on. One that changes the energy by w kT is accepted with min(1, exp(-w)). Or rates have exp(-s w), with
+the share s there and 1 - s back, as long as |w| < E, and the higher of the two stays as it is beyond.
 
 Random places: velocities of created beads are drawn from Maxwell's distribution.
 """
@@ -76,21 +77,23 @@ cdef class PointReactions(JumpOperation):
         self.numbers = np.zeros(masses.shape[0], np.int32)
         self.done = np.zeros(1, np.int64)
         self.seen = -1
+        self.share = -1.0
 
     def __dealloc__(self):
         free(self.reactions)
 
     def set(self, double kT, bint driven, double reach, int most, bint together, list reactions):
-        """Take the numbers: of each reaction (kind, from a, from b, to a, to b, taken, given, rate, fraction,
-        affinity)."""
+        """Take the numbers: of each reaction (kind, from a, from b, to a, to b, taken, given, rate, fraction, affinity,
+        share, limit)."""
         cdef Py_ssize_t i
         cdef Reaction* grown = <Reaction*> realloc(self.reactions, (len(reactions) + 1) * sizeof(Reaction))
         if grown == NULL:
             raise MemoryError
         self.reactions = grown
         self.n_reactions = len(reactions)
-        for i, (kind, from_a, from_b, to_a, to_b, taken, given, rate, fraction, affinity) in enumerate(reactions):
-            grown[i] = Reaction(kind, from_a, from_b, to_a, to_b, taken, given, rate, fraction, affinity)
+        for i, (kind, from_a, from_b, to_a, to_b, taken, given, *numbers) in enumerate(reactions):
+            rate, fraction, affinity, share, limit = numbers
+            grown[i] = Reaction(kind, from_a, from_b, to_a, to_b, taken, given, rate, fraction, affinity, share, limit)
         if self.done.shape[0] != len(reactions):
             self.done = np.zeros(len(reactions), np.int64)
         self.kT = kT
@@ -336,6 +339,7 @@ cdef class PointReactions(JumpOperation):
                 fault = self.create(world, r.to_b, &other, given, draws, before, &changed, &K)
         if fault != 0:
             return fault
+        self.share, self.limit = r.share, r.limit
         fault = self.decide(world, before[0].place, old, draws, &ends)
         if fault != 0:
             return fault
@@ -369,14 +373,26 @@ cdef class PointReactions(JumpOperation):
             if fault != 0:
                 return fault
             self.gained += whole - old
-        if self.forces.count + self.telling.count > 0 or self.decides:
+        if self.forces.count + self.telling.count > 0 or self.decides or self.share >= 0.0:
             if not (0.0 * self.gained == 0.0) and not self.gained == INFINITY:
                 return record_fault(world, NOT_FINITE, place, -1)
             draw_two(draws, u)
-            accepted[0] = not self.gained > 0.0 or u[0] < exp_(-self.gained / self.kT)
+            if self.share < 0.0:
+                accepted[0] = not self.gained > 0.0 or u[0] < exp_(-self.gained / self.kT)
+            else:
+                accepted[0] = u[0] < exp_(self.log_accepted(self.gained / self.kT))
             if not accepted[0]:
                 self.potential = old
         return 0
+
+    cdef double log_accepted(self, double w) noexcept nogil:
+        """Of attempts that come exp(s E) times as often as without energies: with w < -E all of them. f(w) of this and
+        g(-w) of the way back, with 1 - s in place of s, are in the ratio exp(-w) everywhere."""
+        if w < -self.limit:
+            return 0.0
+        if w > self.limit:
+            return (1.0 - 2.0 * self.share) * self.limit - w
+        return -self.share * (w + self.limit)
 
     cdef int weigh_bead(self, World* world, int32_t place, double sign) noexcept nogil:
         """Add the energy of a bead that is there, as things are, to what is gained."""

@@ -2,11 +2,20 @@
 
 A pool that is well mixed has one cell, a grid has several, the last axis first: cell (i, j, k) of (a, b, c) has the
 number (i b + j) c + k. Shapes: counts (n_cells, n_species) int64.
+
+A pool that is the inside of a membrane has the volume V of that, measured before each jump that it takes part in. Its N
+molecules have the free energy -N kT ln(V/V1), of which MembranePoolPressure is the force: what jumps change of it by
+changing N is booked with them.
 """
 import numpy as np
 
-from libc.math cimport floor
+from libc.math cimport NAN, floor
 from libc.stdint cimport int64_t
+
+from medyanpy._kernels.beads.membrane cimport VOLUME, Geometry
+from medyanpy._kernels.core.elementary cimport log_
+from medyanpy._kernels.core.parallel cimport record_fault
+from medyanpy._kernels.core.program cimport NOT_FINITE, World
 
 
 cdef class PoolCounts:
@@ -33,7 +42,8 @@ cdef class PoolCounts:
         self.array = array
         self.n_cells, self.n_species = array.shape
         self.counts = &counts[0, 0] if array.size else &self.spare
-        self.volume = volume
+        self.volume = self.start = volume
+        self.kT = NAN
         self.fixed = np.asarray(fixed, float) * volume
         self.version = 0
         self.top = np.zeros(self.n_species + 1, np.int64)
@@ -42,6 +52,12 @@ cdef class PoolCounts:
         self.periodic = periodic
         for c in range(3):
             self.cells[c], self.size[c], self.origin[c] = cells[c], size[c], origin[c]
+
+    def enclose(self, Geometry inside not None, concentrations):
+        """Let the volume be that inside of a membrane from now on, with reservoirs of these concentrations, 1/nm^3."""
+        inside.ask(VOLUME)
+        self.inside = inside
+        self.concentrations = np.asarray(concentrations, float)
 
     def cell_at(self, const double[::1] x):
         """The cell at a place (3,), nm."""
@@ -96,3 +112,28 @@ cdef class PoolCounts:
 
     cdef void changed(self) noexcept nogil:
         self.version += 1
+
+    cdef int measure(self, World* world) noexcept nogil:
+        cdef Py_ssize_t s
+        self.inside.measure(world, VOLUME)
+        self.volume = self.inside.total_volume()
+        # Turned inside out, as MembranePoolPressure has it.
+        if not self.volume > 0.0:
+            return record_fault(world, NOT_FINITE, self.inside.membrane.first_bead, -1)
+        for s in range(self.fixed.shape[0]):
+            self.fixed[s] = self.concentrations[s] * self.volume
+        self.before = self.total()
+        return 0
+
+    cdef int64_t total(self) noexcept nogil:
+        cdef int64_t n = 0
+        cdef Py_ssize_t s
+        for s in range(self.n_species):
+            n += self.counts[s]
+        return n
+
+    cdef int64_t gained(self, double* energy) noexcept nogil:
+        cdef int64_t more = self.total() - self.before
+        self.before += more
+        energy[0] = -(more * self.kT) * log_(self.volume / self.start) if more != 0 else 0.0
+        return more

@@ -16,6 +16,10 @@ cdef class Weights:
     cdef int32_t[::1] asks
     cdef int32_t[::1] order   # in which they are asked: the first n_asked
     cdef Py_ssize_t n_asked
+    # What each gains, in the order in which they are added up: that of the forces, but for those asked first.
+    cdef double[::1] gained
+    cdef int32_t[::1] rank    # of those in `order`
+    cdef readonly bint may_stop   # whether the one asked last may tell early that it gains too much
     cdef object rebind
     cdef object hand_back
     cdef dict fresh           # of this attempt, and of this letter
@@ -28,6 +32,8 @@ cdef class Weights:
     cdef int leave(self, World* world) noexcept nogil
     # The gain of the energy of all forces, pN nm: INFINITY where the change is impossible.
     cdef int gain(self, World* world, Change* change, double* energy) noexcept nogil
+    # The same where nobody wants to know what is more than `most`: INFINITY may stand for that.
+    cdef int gain_below(self, World* world, Change* change, double most, double* energy) noexcept nogil
     # Flips of these two triangles will be asked about soon.
     cdef void fetch(self, World* world, const Quad* quad) noexcept nogil
     # Make the change that was asked about last.

@@ -57,6 +57,7 @@ cdef class Weights:
 
     def take(self, list forces, list asks, rebind, hand_back):
         cdef PyObject** items = <PyObject**> realloc(self.items, (len(forces) + 1) * sizeof(PyObject*))
+        cdef Operation last
         cdef Py_ssize_t k
         if items == NULL:
             raise MemoryError
@@ -68,10 +69,17 @@ cdef class Weights:
             items[k] = <PyObject*> self.forces[k]
         self.asks = np.array([*asks, 0], np.int32)
         # Those that take longest last: what is impossible need not be asked further.
-        order = [k for k, ask in enumerate(asks) if ask != NOTHING]
-        order.sort(key=lambda k: (asks[k] == REBIND, not (<Operation> self.forces[k]).asked_first))
+        added = [k for k, ask in enumerate(asks) if ask != NOTHING]
+        added.sort(key=lambda k: (asks[k] == REBIND, not (<Operation> self.forces[k]).asked_first))
+        order = sorted(added, key=lambda k: (asks[k] == REBIND, (<Operation> self.forces[k]).asked_last))
         self.n_asked = len(order)
         self.order = np.array([*order, 0], np.int32)
+        self.rank = np.array([*map(added.index, order), 0], np.int32)
+        self.gained = np.zeros(self.n_asked + 1)
+        self.may_stop = False
+        if order and asks[order[len(order) - 1]] != REBIND:
+            last = self.forces[order[len(order) - 1]]
+            self.may_stop = last.asked_last and last.is_positive
         self.fresh = {}
         self.rebound = {}
         self.rebind = rebind
@@ -90,7 +98,11 @@ cdef class Weights:
         return fault
 
     cdef int gain(self, World* world, Change* change, double* energy) noexcept nogil:
+        return self.gain_below(world, change, INFINITY, energy)
+
+    cdef int gain_below(self, World* world, Change* change, double most, double* energy) noexcept nogil:
         cdef double gained
+        cdef double* all = &self.gained[0]
         cdef Py_ssize_t i, k
         cdef int fault, ask
         cdef bint flips
@@ -98,9 +110,11 @@ cdef class Weights:
         for i in range(self.n_asked):
             k = self.order[i]
             ask = self.asks[k]
+            all[self.rank[i]] = gained = 0.0
             if ask == OF_POINTS and change.n_moved == 0:
                 continue
-            gained = 0.0
+            # Of the last alone it is known what all others gain.
+            change.most = most - energy[0] if i == self.n_asked - 1 else INFINITY
             if ask == REBIND:
                 with gil:
                     fault = self.ask_rebound(world, change, k, &gained)
@@ -119,6 +133,10 @@ cdef class Weights:
                 return record_fault(world, NOT_FINITE, change.quads[0].c if flips else change.moved[0],
                                     change.quads[0].first if flips else -1)
             energy[0] += gained
+            all[self.rank[i]] = gained
+        energy[0] = 0.0
+        for i in range(self.n_asked):
+            energy[0] += all[i]
         return 0
 
     cdef void fetch(self, World* world, const Quad* quad) noexcept nogil:

@@ -14,8 +14,21 @@ cdef class ForceSum(Operation):
     cdef long long evaluated          # the value of world.positions for which f and chain hold
     cdef long long measured           # and that for which these do:
     cdef double[::1] energies         # of each force
+    # The first forces, among whose terms no links come and go; what they add up to where beads were last, and their
+    # energies, if these are known; and in how many evaluations to come this is kept.
+    cdef Py_ssize_t n_lasting
+    cdef long long places             # the value of world.places for which forces were evaluated last,
+    cdef long long kept_at            # and that for which this is kept
+    cdef bint has_kept_energies
+    cdef double[::1] kept_energies
+    cdef int keeps
+    cdef double[:, ::1] kept_f
+    cdef list kept_drives
+    cdef double** kept_drive
 
+    cdef void point(self, World* world) noexcept nogil
     cdef void clear(self, World* world) noexcept nogil
+    cdef void exchange(self, World* world, bint back) noexcept nogil
     cdef int evaluate(self, World* world) noexcept nogil
     cdef int pass_on(self, World* world) noexcept nogil
 

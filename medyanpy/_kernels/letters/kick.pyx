@@ -13,7 +13,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.core.accumulate cimport Accumulator, Groups, Sum, group_end, note, scale_at, to_grid
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
@@ -24,6 +24,8 @@ from medyanpy._kernels.core.program cimport (
 from medyanpy._kernels.core.vec3 cimport all_finite, all_slow
 
 cdef Py_ssize_t POINTS = 1024
+# Evaluations that keep a part once more after it was of use.
+cdef int KEEPING = 2
 
 
 cdef struct PassOn:
@@ -80,6 +82,11 @@ cdef int _pass_on(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     return 0
 
 
+cdef void _keep(double* now, double* kept, Py_ssize_t n, bint back) noexcept nogil:
+    if n > 0:
+        memcpy(now if back else kept, kept if back else now, n * sizeof(double))
+
+
 cdef class ForceSum(Operation):
     """The forces of one or more groups."""
 
@@ -89,8 +96,10 @@ cdef class ForceSum(Operation):
         self.f = f
         self.drives = list(drives)
         self.drive = <double**> malloc((len(drives) + 1) * sizeof(double*))
-        if self.drive == NULL:
+        self.kept_drive = <double**> malloc((len(drives) + 1) * sizeof(double*))
+        if self.drive == NULL or self.kept_drive == NULL:
             raise MemoryError
+        self.kept_f = None
         for k in range(len(drives)):
             a = self.drives[k]
             self.drive[k] = &a[0, 0] if a.shape[0] > 0 else NULL
@@ -100,12 +109,30 @@ cdef class ForceSum(Operation):
 
     def __dealloc__(self):
         free(self.drive)
+        free(self.kept_drive)
 
     def take(self, list forces):
         """Add up these forces from now on."""
+        cdef Operation force
+        cdef double[:, ::1] a
+        cdef Py_ssize_t k
         self.forces = Sequence(forces)
-        self.energies = np.zeros(len(forces) + 1)
+        self.energies, self.kept_energies = np.zeros((2, len(forces) + 1))
         self.evaluated = self.measured = 0
+        self.places = self.kept_at = 0
+        self.keeps = self.n_lasting = 0
+        for force in forces:
+            if force.has_links:
+                break
+            self.n_lasting += 1
+        else:
+            self.n_lasting = 0
+        if self.n_lasting > 0 and self.kept_f is None:
+            self.kept_f = np.empty_like(self.f)
+            self.kept_drives = [np.empty_like(a) for a in self.drives]
+            for k in range(len(self.drives)):
+                a = self.kept_drives[k]
+                self.kept_drive[k] = &a[0, 0] if a.shape[0] > 0 else NULL
         self.acts_on_points = any(force.acts_on_points for force in forces)
 
     @property
@@ -140,17 +167,35 @@ cdef class ForceSum(Operation):
         self.clear(&program.world)
         program.perform(force, changes_state=False)
 
+    cdef void point(self, World* world) noexcept nogil:
+        """Let forces be added here."""
+        cdef Py_ssize_t k
+        world.f = &self.f[0, 0]
+        for k in range(world.n_momenta):
+            world.momenta[k].force = self.drive[k]
+        if world.n_oriented > 0:
+            world.torque = world.momenta[0].force
+
     cdef void clear(self, World* world) noexcept nogil:
         cdef Momenta* m
         cdef Py_ssize_t k
-        world.f = &self.f[0, 0]
+        self.point(world)
         memset(world.f, 0, 3 * world.n * sizeof(double))
         for k in range(world.n_momenta):
             m = &world.momenta[k]
-            m.force = self.drive[k]
             memset(m.force, 0, m.width * m.n * sizeof(double))
-        if world.n_oriented > 0:
-            world.torque = world.momenta[0].force
+
+    cdef void exchange(self, World* world, bint back) noexcept nogil:
+        """Keep what has been added up; or put it back."""
+        cdef Py_ssize_t k
+        _keep(&self.f[0, 0], &self.kept_f[0, 0], 3 * world.n, back)
+        for k in range(world.n_momenta):
+            _keep(self.drive[k], self.kept_drive[k], world.momenta[k].width * world.momenta[k].n, back)
+        for k in range(self.n_lasting):
+            if back:
+                (<Operation> self.forces.items[k]).energy = self.kept_energies[k]
+            else:
+                self.kept_energies[k] = (<Operation> self.forces.items[k]).energy
 
     cdef int run(self, World* world) noexcept nogil:
         if self.forces.count == 0 or self.evaluated == world.positions:
@@ -158,13 +203,30 @@ cdef class ForceSum(Operation):
         return self.evaluate(world)
 
     cdef int evaluate(self, World* world) noexcept nogil:
-        cdef int fault, wanted = world.want_energy
-        cdef Py_ssize_t k
+        cdef int fault = 0, wanted = world.want_energy
+        cdef Py_ssize_t k, first = 0
         if self.acts_on_points:
             place(world)
-        self.clear(world)
         world.want_energy |= world.soon
-        fault = self.forces.run(world)
+        if self.n_lasting > 0 and self.evaluated != 0 and self.places == world.places:
+            # Links alone are others: from now on this is worth to be prepared for.
+            self.keeps = KEEPING
+            if self.kept_at == world.places and (self.has_kept_energies or not world.want_energy):
+                self.point(world)
+                self.exchange(world, True)
+                first = self.n_lasting
+        if first == 0:
+            self.clear(world)
+            if self.keeps > 0:
+                first = self.n_lasting
+                fault = self.forces.run_some(world, 0, first)
+                if fault == 0:
+                    self.exchange(world, False)
+                    self.kept_at = world.places
+                    self.has_kept_energies = world.want_energy
+                    self.keeps -= 1
+        if fault == 0:
+            fault = self.forces.run_some(world, first, self.forces.count)
         if world.want_energy and fault == 0:
             for k in range(self.forces.count):
                 self.energies[k] = (<Operation> self.forces.items[k]).energy
@@ -174,6 +236,7 @@ cdef class ForceSum(Operation):
             fault = self.pass_on(world)
         if fault == 0:
             self.evaluated = world.positions
+            self.places = world.places
         return fault
 
     cdef int pass_on(self, World* world) noexcept nogil:

@@ -24,7 +24,8 @@ from medyanpy._kernels.letters.kick cimport ForceSum
 from medyanpy._kernels.core.philox cimport METROPOLIS, counter_word2, counter_word3, philox4x32
 from medyanpy._kernels.core.program cimport (
     CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, LOST_SURFACE, NO_FAULT, NO_GEODESIC, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED,
-    PYTHON_EXCEPTION, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS, TOO_WIDE, Operation, Sequence, World, mark_moved,
+    PYTHON_EXCEPTION, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS, TOO_WIDE, Operation, Sequence, World, mark_back,
+    mark_moved,
 )
 
 
@@ -309,7 +310,7 @@ cdef class Metropolis(Operation):
         for k in range(self.sums.count):
             (<ForceSum> self.sums.items[k]).evaluated = self.evaluated[k]
         # Rows of points in x are those that belong to the start, but nobody has noted so: they are derived once more.
-        world.positions = start
+        mark_back(world, start)
         return NO_FAULT
 
     cdef int is_not_finite(self, World* world) noexcept nogil:

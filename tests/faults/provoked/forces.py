@@ -223,6 +223,25 @@ def a_vesicle_is_turned_inside_out():
     return Scene(context, lambda: context.set_velocities(np.zeros_like(v)), vesicle.beads[0], "vesicle", "osmosis")
 
 
+@fault("pools.pyx", "measure", "NOT_FINITE", "Network", SMALLER)
+def a_vesicle_is_turned_inside_out_between_kicks():
+    """In the first half of a step: molecules that react look first."""
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    mesh = mp.TriangleMesh.icosphere(10.0, 2)
+    vesicle = topology.add_membrane(mesh, vertex_mass=1.0, name="vesicle")
+    system = mp.System(topology)
+    pool = system.add_pool(mp.Pool(inside=vesicle, counts={"A": 1}))
+    system.add_force(forces.MembranePoolPressure(vesicle, pool, kT=1e-6, name="osmosis"))
+    system.add_jump(mp.jumps.Reactions(pool, "A -> 0; rate = 0.0", name="reactions"))
+    context = make(system, "BAJAB", 1.0)
+    context.step(4)
+    v = np.zeros((len(mesh.vertices) + 1, 3))
+    v[1:] = -mesh.vertices / 3.25
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros_like(v)), vesicle.beads[0], "vesicle", "osmosis")
+
+
 @fault("membrane_fields.pyx", "_written", "NOT_FINITE", "WrittenField", SMALLER)
 def a_point_walks_to_where_a_field_on_its_membrane_has_no_energy():
     """u = -k ln(x - 1/8): beyond the pole the slope is a number, but the energy is none."""

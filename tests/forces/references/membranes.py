@@ -308,6 +308,11 @@ MEMBRANES += [
         "osmotic pressure", "closed", lambda m: mp.forces.MembraneOsmoticPressure(m, 5000.0, 1.3, kT=0.4),
         lambda a, v: 0.4 * (1.3 * v - 5000.0 - 5000.0 * np.log(1.3 * v / 5000.0)),
     ),
+    membrane_measure(
+        "molecules inside", "closed",
+        lambda m: mp.forces.MembranePoolPressure(m, mp.Pool(inside=m, counts={"A": 3000, "B": 2000}), kT=0.4),
+        lambda a, v: -0.4 * 5000.0 * np.log(v / lumpy_handles()["closed"].mesh.volume),
+    ),
     adheres("open", lambda h: WALL, lambda x, _: ((x - [1.0, 2.0, -4.0]) @ [0.48, -0.6, 0.64])[:, None], "wall"),
     adheres(
         "closed", lambda h: mp.surfaces.Sphere(9.0, (1.0, -2.0, 3.0)),

@@ -1,6 +1,7 @@
-"""Figures and tables of the five texts that the package rests on, remade, each beside the published numbers.
+"""Figures and tables of the five texts that the package rests on, remade, and of chemistry, each beside the published
+numbers.
 
-One module for each text, with a table of its figures, `FIGURES`; `plates` has what they share.
+Modules have a table of their figures, `FIGURES`; `plates` has what they share.
 """
 
 from collections.abc import Sequence
@@ -8,12 +9,13 @@ from difflib import get_close_matches
 
 from medyanpy.errors import ParameterError
 
-from . import seed_000, seed_001, seed_002, seed_003, seed_004
+from . import chemistry, seed_000, seed_001, seed_002, seed_003, seed_004
 from .plates import FORMATS, SEEDS, LeftOut, Made, Plate, Report, Row, Work, make_figures
 
 __all__ = ["FORMATS", "PLATES", "SEEDS", "LeftOut", "Made", "Plate", "Report", "Row", "Work", "choose", "make_figures"]
 
-PLATES = tuple(plate for seed in (seed_000, seed_001, seed_002, seed_003, seed_004) for plate in seed.FIGURES)
+PLATES = tuple(plate for seed in (seed_000, seed_001, seed_002, seed_003, seed_004, chemistry)
+               for plate in seed.FIGURES)  # fmt: skip
 
 
 def choose(seeds: Sequence[str] | None = None, names: Sequence[str] | None = None) -> list[Plate]:
@@ -24,7 +26,7 @@ def choose(seeds: Sequence[str] | None = None, names: Sequence[str] | None = Non
     seeds : sequence of str, optional
         Such as ``"003"``.
     names : sequence of str, optional
-        With or without the ending, such as ``"003_energy"``.
+        With or without the ending, such as ``"003_energy"``; or a text, for all of its figures.
 
     Returns
     -------
@@ -43,9 +45,9 @@ def choose(seeds: Sequence[str] | None = None, names: Sequence[str] | None = Non
         return list(known.values())
     wanted = [name.partition(".")[0] for name in names]
     for name in wanted:
-        if name not in known:
+        if name not in known and name not in {plate.seed for plate in known.values()}:
             close = get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             of = f" of {', '.join(seeds)}" if seeds else ""
             raise ParameterError(f"figures: there is no figure {name!r}{of} (--list){hint}")
-    return [plate for stem, plate in known.items() if stem in wanted]
+    return [plate for stem, plate in known.items() if stem in wanted or plate.seed in wanted]

@@ -1,11 +1,12 @@
-"""Remake the figures and tables of five texts, and print their numbers beside the published ones.
+"""Remake the figures and tables of five texts, and those of chemistry, and print their numbers beside the published
+ones.
 
     python tests/validation/figures [--quick] [--list] [--seed ...] [--only ...] [--out DIR]
 
 The texts are 000 in-triangle points (MEDYAN.jl), 001 linearly implicit integrators (Tao and Owhadi), 002 rigid bodies
-(Kaynak), 003 billiards on surfaces, 004 elastic rods (Ladd and Misra). Writes a PNG (--format: SVG or PDF) or GIF of
-each figure, numbers.csv and summary.json. --quick takes about two minutes on two cores; --list says how long each
-figure takes.
+(Kaynak), 003 billiards on surfaces, 004 elastic rods (Ladd and Misra); those of chemistry are of several. Writes a PNG
+(--format: SVG or PDF) or GIF of each figure, numbers.csv and summary.json. --quick takes about three minutes on two
+cores; --list says how long each figure takes.
 """
 
 import argparse
@@ -25,8 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     begin."""
     parser = argparse.ArgumentParser(prog="figures", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("--seed", nargs="+", metavar="N", help="only of these texts: 000, 001, 002, 003, 004")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these figures, by names as --list has them")
+    parser.add_argument("--seed", nargs="+", metavar="N", help="only of these: 000, 001, 002, 003, 004, chemistry")
+    parser.add_argument("--only", nargs="+", metavar="NAME",
+                        help="only these figures, by names as --list has them, or by text")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="smaller samples and shorter runs, stated on each figure")
     parser.add_argument("--list", action="store_true", help="list the figures and how long they take; make none")
     parser.add_argument("--structure", metavar="FILE", help="PDB or mmCIF file of a channel with five subunits (002)")

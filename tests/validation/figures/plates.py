@@ -27,6 +27,7 @@ SEEDS = {
     "002": "Kaynak: from point particles to rigid bodies in MCell",
     "003": "Shapero: billiards on surfaces",
     "004": "Ladd & Misra: a symplectic integration method for elastic filaments",
+    "chemistry": "reactions, growth and motors: closed forms, and what others have published",
 }
 NUMBERS, SUMMARY = "numbers.csv", "summary.json"
 # Of pictures; films are GIFs always.
@@ -117,7 +118,7 @@ class Plate:
     Attributes
     ----------
     name : str
-        Of its file, beginning with the seed; with the ending.
+        Of its file: the seed, an underscore, what it shows; with the ending.
     number : str
         Where it stands in the source.
     title : str
@@ -135,7 +136,7 @@ class Plate:
 
     @property
     def seed(self) -> str:
-        return self.name[:3]
+        return self.name.partition("_")[0]
 
     @property
     def stem(self) -> str:
