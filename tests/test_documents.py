@@ -31,6 +31,7 @@ TUTORIALS = sorted((ROOT / "tutorials").glob("*.ipynb"))
 # A comment before a fence keeps it out of the page's script, for the reason it gives.
 NOT_RUN = "<!-- not run"
 WITH_KERNEL = "<!-- needs the kernel -->"
+WITH_PACKAGE = re.compile(r"<!-- needs (\w+) -->")
 
 
 def fences(page, *languages):
@@ -51,12 +52,12 @@ def fences(page, *languages):
     return found
 
 
-def run_script(text, path, folder):
+def run_script(text, path, folder, warnings="error"):
     path.write_text(text, encoding="utf-8")
     # One thread: waiting threads cost much where tests share a machine, and no result depends on it.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
     return subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
+        [sys.executable, "-W", warnings, str(path)],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -82,7 +83,8 @@ SMALL_PICTURES = (
 )
 def test_code_on_a_page_runs(page, tmp_path):
     """All blocks of a page are one script, at the line numbers they have on the page."""
-    blocks = [b for b in fences(page, "python") if not b[2].startswith((NOT_RUN, WITH_KERNEL))]
+    blocks = [b for b in fences(page, "python")
+              if not b[2].startswith((NOT_RUN, WITH_KERNEL)) and not WITH_PACKAGE.match(b[2])]  # fmt: skip
     script = ""
     for start, text, _ in blocks:
         script += "\n" * (start - script.count("\n")) + text + "\n"
@@ -90,6 +92,19 @@ def test_code_on_a_page_runs(page, tmp_path):
         script = SMALL_PICTURES + script
     done = run_script(script, tmp_path / f"{page.stem}.py", tmp_path)
     assert done.returncode == 0, f"{page.relative_to(ROOT)}, at the line numbers of the page:\n{done.stderr}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "package", "text"),
+    [pytest.param(p, match[1], text, id=f"{p.stem}-{match[1]}") for p in PAGES for _, text, before in
+     fences(p, "python") if (match := WITH_PACKAGE.match(before))],
+)  # fmt: skip
+def test_code_that_needs_a_package_of_others_runs(page, package, text, tmp_path):
+    pytest.importorskip(package)
+    # What they import may warn.
+    done = run_script(text, tmp_path / f"{page.stem}.py", tmp_path, "default")
+    assert done.returncode == 0, done.stderr
 
 
 def compile_kernel(page, name, folder):

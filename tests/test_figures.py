@@ -67,7 +67,8 @@ def made_up(monkeypatch):
 
 
 # Half of the time of all is that of these: every text has others.
-LONG = ("000_density", "001_6", "002_channel", "004_3abc", "004_3d", "004_4", "004_6", "chemistry_contraction")
+LONG = ("000_density", "001_6", "002_channel", "004_3abc", "004_3d", "004_4", "004_6", "chemistry_tube",
+        "chemistry_contraction")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from medyanpy.beads import GrowingFilaments
 from medyanpy.core.columns import CAPS
 from medyanpy.core.growing_sites import HANDLE, SPACING, UNBINDS, WIDTH, nodes_in, room_in, unbinding
 from medyanpy.errors import ParameterError, TopologyError, shown
-from medyanpy.forces.filaments import FixmanPotential
+from medyanpy.forces.filaments import FilamentBending, FixmanPotential, _sincos
 from medyanpy.jumps._base import Jump, argument, declared, number
 from medyanpy.pools import MoleculePool, Species, pool_species
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from medyanpy.forces import Force
 
 __all__ = [
-    "EndJump", "TurnoverJump", "asked", "bound_ends", "expect_metric", "follow_places", "growing", "most_at_start",
+    "EndJump", "TurnoverJump", "asked", "bound_ends", "expect_metric", "follow_places", "growing", "joint_of",
+    "most_at_start",
 ]  # fmt: skip
 
 _ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
@@ -203,6 +204,17 @@ def expect_metric(what: str, handle: GrowingFilaments, forces: "Sequence[Force]"
             f"{what}: filaments with capacity_links= need a FixmanPotential, without which the directions of links "
             "depend on how many there are"
         )
+
+
+def joint_of(handle: GrowingFilaments, forces: "Sequence[Force]") -> list[float]:
+    """Return the bending of all joints as kernels take it, `Joint`: zeros without `FilamentBending`."""
+    joint = np.zeros(3)
+    for force in forces:
+        if isinstance(force, FilamentBending) and force.filaments is handle:
+            modulus, rest = (force._number_of_all(name) or 0.0 for name in ("bending_modulus", "rest_angle"))
+            sine, cosine = _sincos(np.full(1, rest, float))
+            joint += float(modulus) * np.array([1.0, cosine[0], sine[0]])
+    return [float(x) for x in joint]
 
 
 def asked(schedule: "Schedule", own: "Sequence[Force]" = ()) -> list[Ask]:

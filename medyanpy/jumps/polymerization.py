@@ -11,9 +11,9 @@ from medyanpy._tools.validation import several, whole_number
 from medyanpy.core.columns import SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._shapes import ShapeForce
-from medyanpy.forces.filaments import FilamentBending, FixmanPotential, _sincos
+from medyanpy.forces.filaments import FilamentBending, FixmanPotential
 from medyanpy.jumps._base import Given, argument, declared
-from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, expect_metric, follow_places
+from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, expect_metric, follow_places, joint_of
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.rates import GrowthLaw
 
@@ -293,15 +293,9 @@ class Polymerization(EndJump):
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.weights.take(schedule.bound, asked(schedule), None, None)
-        joint, metric = np.zeros(3), True
-        for force in schedule.system.forces:
-            if isinstance(force, FilamentBending) and force.filaments is self._filaments:
-                modulus, rest = (force._number_of_all(name) or 0.0 for name in ("bending_modulus", "rest_angle"))
-                sine, cosine = _sincos(np.full(1, rest, float))
-                joint += float(modulus) * np.array([1.0, cosine[0], sine[0]])
-            elif isinstance(force, FixmanPotential) and force.filaments is self._filaments:
-                metric = False
-        operation.bend(*joint.tolist(), metric)
+        handle, forces = self._filaments, schedule.system.forces
+        metric = not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces)
+        operation.bend(*joint_of(handle, forces), metric)
 
     def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
         if self.driven or self._filaments._capacity_links is not None:

@@ -6,22 +6,28 @@ from medyanpy._kernels.jumps.severing import Severing as Kernel
 from medyanpy.beads import GrowingFilaments
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import argument, declared, number
-from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, follow_places
+from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, follow_places, joint_of
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.polymerization import Polymerization
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
+    from medyanpy.engine.schedule import Schedule
+    from medyanpy.forces import Force
+    from medyanpy.topology import Topology
 
 __all__ = ["Severing"]
 
 
 @declared
 class Severing(TurnoverJump):
-    """Cuts of filaments in two, at a rate for each subunit, or for each in one state of `jumps.Ageing`.
+    r"""Cuts of filaments in two, at a rate for each subunit, or for each in one state of `jumps.Ageing`.
 
     A filament parts at the node that is nearest to the subunit and not an end. The part behind it, towards the plus
     end, becomes a filament of its own, with its ids, caps and the states of its subunits. No subunit is lost.
+
+    With `bending_share` σ a cut at a node of bending energy E is :math:`e^{\sigma E/kT}` times as fast, up to
+    `most_faster`.
 
     Parameters
     ----------
@@ -33,7 +39,8 @@ class Severing(TurnoverJump):
     TopologyError
         Not the handle of filaments with subunits and room for others.
     ParameterError
-        A number outside its domain. A state that no `jumps.Ageing` of these filaments has.
+        A number outside its domain. A state that no `jumps.Ageing` of these filaments has. A share of bending without
+        `FilamentBending`.
 
     Notes
     -----
@@ -45,7 +52,8 @@ class Severing(TurnoverJump):
 
     References
     ----------
-    E. M. De La Cruz, Biophys. Rev. 1, 51 (2009): cofilin cuts aged actin.
+    E. M. De La Cruz, Biophys. Rev. 1, 51 (2009): cofilin cuts aged actin. E. M. De La Cruz, J.-L. Martiel, L.
+    Blanchoin, Biophys. J. 108, 2270 (2015): bending does.
 
     Examples
     --------
@@ -65,6 +73,15 @@ class Severing(TurnoverJump):
     driven = True
     filaments: GrowingFilaments = argument(attribute="Filaments that are cut.")
     rate_per_subunit: float = number("1/s", "Of each subunit that can be cut.", at_least=0.0)
+    bending_share: float = number(
+        "", "σ: share of the energy of bending at a node that speeds cuts there; it needs `FilamentBending`.",
+        default=0.0, at_least=0.0, kw_only=True, attribute="Share of the energy of bending that speeds cuts.",
+    )  # fmt: skip
+    most_faster: float = number(
+        "", "By how many times bending may speed cuts at most. Attempts are as many times more frequent.",
+        default=1000.0, at_least=1.0, at_most=1e9, kw_only=True,
+        attribute="By how many times bending may speed cuts at most.",
+    )  # fmt: skip
     of: str | None = argument(
         "str, optional", "State of `jumps.Ageing` that subunits must have; any where none is given.", default=None,
         kw_only=True, attribute="State that subunits must have.",
@@ -73,6 +90,14 @@ class Severing(TurnoverJump):
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         self._of = given["of"]
+
+    def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
+        super().check(topology, forces)
+        if self.bending_share > 0.0 and not any(joint_of(self._filaments, forces)):
+            raise ParameterError(
+                f"{self.name}: bending_share = {self.bending_share:g}, but no FilamentBending acts on "
+                f"{self._filaments!r}"
+            )
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle = self._filaments
@@ -95,4 +120,8 @@ class Severing(TurnoverJump):
         operation.most = max([int(self._filaments.kind.subunits.max(initial=1)), *most])
 
     def update(self, operation: Any, kT: float) -> None:
-        operation.set(kT, self.rate_per_subunit)
+        operation.set(kT, self.rate_per_subunit, self.bending_share, self.most_faster)
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        super().weigh(operation, schedule)
+        operation.bend(*joint_of(self._filaments, schedule.system.forces))

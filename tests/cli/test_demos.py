@@ -366,7 +366,7 @@ def test_a_small_demo_of_contraction_writes_everything(tmp_path):
         ("energy change without heat and work, relative", "OK"),
     ]
     assert done.summary["ATP"] > 0.0
-    assert "60 motors of 175 nm" in text.getvalue()
+    assert "100 motors of 175 nm" in text.getvalue()
 
 
 def test_a_network_is_compared_with_what_it_was():

@@ -190,6 +190,39 @@ def test_only_old_subunits_are_cut():
         check_mean(f"whole after {t:g} s", handle.subunits(state)[:copies] == n, one**n, sees=0.1)
 
 
+@pytest.mark.parametrize(("share", "most"), [(0.5, 1000.0), (1.0, 1000.0), (1.0, 5.0)])
+def test_bent_filaments_are_cut_faster(share, most):
+    """By exp(σE/kT) with the energy of the bent node, up to the most; a straight one beside it stays as it was."""
+    s, copies, modulus, angle = 0.02, 800, 6.0, 2.0
+    corner = np.array([[-4.0, 0.0, 0.0], [0.0, 0.0, 0.0], [4.0 * np.cos(angle), 4.0 * np.sin(angle), 0.0]])
+    handle, simulation = built([cuts(s, bending_share=share, most_faster=most)], [corner] * copies
+                               + [straight(4, 4)] * copies, room=4 * copies, mass=STILL, timestep=0.05, box=False,
+                               bending=modulus, capacity_links=3)  # fmt: skip
+    simulation.step(20)
+    state = look(simulation)
+    faster = min(most, np.exp(share * modulus / 4.0 * (1.0 - np.cos(angle))))
+    whole = handle.subunits(state)[: 2 * copies].reshape(2, copies) == 8
+    for own, rate in zip(whole, (8.0 * s * faster, 8.0 * s), strict=True):
+        check_mean("whole", own, np.exp(-rate * state.time), sees=0.15)
+
+
+def test_cuts_of_filaments_that_bend_by_heat():
+    """Their rate has the mean of exp(σE/kT) over the joint's law: (1 - e^(-2κ(1-σ)))/((1 - σ)(1 - e^(-2κ)))."""
+    s, share, copies, modulus = 2e-4, 0.5, 3000, 12.0
+    handle, simulation = built([cuts(s, bending_share=share)], [straight(4, 4)] * copies, room=2 * copies,
+                               bending=modulus, timestep=0.05, box=False, capacity_links=3, seed=4)  # fmt: skip
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+    simulation.step(200)
+    before = look(simulation)
+    simulation.step(1200)
+    after = look(simulation)
+    kappa = modulus / 4.0
+    faster = (1.0 - np.exp(-2.0 * kappa * (1.0 - share))) / ((1.0 - share) * (1.0 - np.exp(-2.0 * kappa)))
+    whole = [handle.subunits(state)[:copies] == 8 for state in (before, after)]
+    expected = np.exp(-8.0 * s * faster * (after.time - before.time))
+    check_mean("whole", whole[1][whole[0]], expected, sees=0.06)
+
+
 def test_fragments_keep_what_they_have():
     """Subunits and their states, in order; ids, caps and places of nodes; lengths, and the books."""
     age = lambda actin, _: mp.jumps.Ageing(actin, (2.0, 1.0), start="ATP")  # noqa: E731
@@ -322,6 +355,8 @@ def test_state_is_kept(tmp_path):
         (ParameterError, "n = 6, but Polymerization lets links at ends have up to 5", [seeds(6), growth(1.0, 1.0)], {}),
         (ParameterError, "is a state of subunits: add a jumps.Ageing", [cuts(1.0, of="ADP")], {}),
         (ParameterError, "rate_per_subunit", [cuts(-1.0)], {}),
+        (ParameterError, "bending_share = 0.5, but no FilamentBending acts on", [cuts(1.0, bending_share=0.5)], {}),
+        (ParameterError, "most_faster = 0.5", [cuts(1.0, most_faster=0.5)], {}),
         (TopologyError, "add 'actin' with capacity_links= and capacity_filaments=", [cuts(1.0)],
          {"capacity_links": None, "room": None, "nodes": [straight(4)]}),
         (ParameterError, "capacity_filaments= is of filaments with capacity_links=", [], {"capacity_links": None}),

@@ -24,6 +24,14 @@ cdef struct Place:
     int32_t step
 
 
+# Of the bending of all joints of some filaments, pN nm^2: the energy of one is modulus - straight cos(theta) - bent
+# sin(theta), over the mean length of its links; 0 without bending.
+cdef struct Joint:
+    double modulus
+    double straight
+    double bent
+
+
 # Who knows what is held at the places of one lattice: those from `low` to `high` subunits from where a filament began.
 cdef class PlaceKeeper:
     cdef bint unbinds         # whether ends that leave these let go what is held, and are not blocked by it

@@ -42,7 +42,7 @@ from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos
 from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown, mark_moved
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
-from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Place
+from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Joint, Place
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.nucleation cimport aslant
 from medyanpy._kernels.jumps.pools cimport PoolCounts
@@ -60,13 +60,6 @@ cdef double PI = 3.141592653589793
 cdef double[5] NODES = [-0.9061798459386640, -0.5384693101056831, 0.0, 0.5384693101056831, 0.9061798459386640]
 cdef double[5] SHARES = [0.2369268850561891, 0.4786286704993665, 0.5688888888888889, 0.4786286704993665,
                          0.2369268850561891]
-
-
-# Of all joints, times their mean length, pN nm^2; 0 without bending.
-cdef struct Joint:
-    double modulus
-    double straight
-    double bent
 
 
 cdef double log_integral(const Joint* joint, double length, double kT, double q) noexcept nogil:

@@ -6,17 +6,19 @@ its first node is new. It is half a rise beside the old one, by a turn of its li
 two do not lie in one place. Filaments of one link have no such node. Velocities of both are drawn from Maxwell's
 distribution, tangent to their links, and the change is booked with the energy of forces as chemical energy.
 
-Attempts come as if all places for links had the most subunits.
+Attempts come as if all places for links had the most subunits. Where bending helps they come faster by the most that
+it may do, and are thinned by what it does at the node.
 """
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
+from medyanpy._kernels.core.elementary cimport exp_, log_
 from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
-from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds
+from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds, Joint
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.nucleation cimport beside
 from medyanpy._kernels.jumps.trial cimport Weights
@@ -44,6 +46,10 @@ cdef class Severing(JumpOperation):
     cdef public int state
     cdef public int32_t most  # subunits of a link
     cdef double rate          # 1/s
+    # Share of the energy of bending that speeds cuts, up to so many times.
+    cdef double share
+    cdef double most_faster
+    cdef Joint joint
     cdef public Ageing ageing
     cdef readonly Weights weights
 
@@ -57,17 +63,23 @@ cdef class Severing(JumpOperation):
         self.ageing = None
         self.weights = Weights(self, n, momenta)
 
-    def set(self, double kT, double rate):
+    def set(self, double kT, double rate, double share, double most_faster):
         self.kT = kT
         self.rate = rate
+        self.share = share
+        self.most_faster = most_faster
+
+    def bend(self, double modulus, double straight, double bent):
+        self.joint = Joint(modulus, straight, bent)
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double u[2]
         cdef double t = 0.0, n = <double> self.ends.slots.shape[0] * self.ends.slots.shape[1] * self.most
+        cdef double rate = self.rate * self.most_faster if self.share > 0.0 else self.rate
         cdef Py_ssize_t which, width = self.ends.slots.shape[1]
         cdef bint inside = False
         cdef int failed, fault = 0
-        while fault == 0 and wait(draws, self.rate * n, h, &t, u):
+        while fault == 0 and wait(draws, rate * n, h, &t, u):
             if not inside:
                 inside = True
                 fault = self.weights.enter(world)
@@ -90,6 +102,7 @@ cdef class Severing(JumpOperation):
         cdef const int32_t* slot = &self.ends.slots[filament, 0]
         cdef Py_ssize_t first = 0, last = self.ends.slots.shape[1] - 1, at, k
         cdef int64_t along = i
+        cdef double u[2]
         if not self.room.alive[slot[link]] or world.subunits[slot[link]] <= i:
             return 0
         while not self.room.alive[slot[first]]:
@@ -104,7 +117,25 @@ cdef class Severing(JumpOperation):
             return 0
         at = link if 2 * i < world.subunits[slot[link]] else link + 1
         at = min(max(at, first + 1), last - 1)
+        if self.share > 0.0:
+            draw_two(draws, u)
+            if u[0] * self.most_faster >= self.faster(world, slot + at - 1):
+                return 0
         return self.cut(world, t, filament, at, last, draws)
+
+    cdef double faster(self, World* world, const int32_t* slot) noexcept nogil:
+        """How many times faster a filament parts for its bending, at the second of three nodes."""
+        cdef double before[3]
+        cdef double after[3]
+        cdef double cosine, sine, lengths, energy
+        displacement(&world.box, world.x + 3 * slot[0], world.x + 3 * slot[1], before)
+        displacement(&world.box, world.x + 3 * slot[1], world.x + 3 * slot[2], after)
+        lengths = sqrt(dot(before, before) * dot(after, after))
+        cosine = max(-1.0, min(1.0, dot(before, after) / lengths))
+        sine = sqrt(1.0 - cosine * cosine)
+        energy = self.joint.modulus - self.joint.straight * cosine - self.joint.bent * sine
+        energy /= 0.5 * self.rise * (world.subunits[slot[0]] + world.subunits[slot[1]])
+        return exp_(min(self.share * energy / self.kT, log_(self.most_faster)))
 
     cdef int cut(self, World* world, double t, Py_ssize_t filament, Py_ssize_t at, Py_ssize_t last,
                  Draws* draws) noexcept nogil:

@@ -18,9 +18,9 @@ from .plates import PUBLISHED, Made, Plate, Row, Work, letters, panels
 # The Brownian ratchet ---------------------------------------------------------------------------------------
 
 # Units: a subunit, kT, and the time in which the obstacle diffuses by the root of two subunits.
-CONTACT, APART = 20.0, 6.0
-#: Subunits that come in that time, and what share of it the integrator's steps and the obstacle's inertia are.
-SPEEDS = {0.1: (0.02, 0.05), 1.0: (0.01, 0.02), 10.0: (0.01, 0.02)}
+CONTACT, APART, START = 20.0, 6.0, 30.0
+#: By how many subunits come in that time: a step of the integrator, and how soon the obstacle forgets velocities.
+SPEEDS = {0.1: (0.02, 0.05), 1.0: (0.005, 0.005), 10.0: (0.0015, 0.001)}
 OFF = 0.02
 
 
@@ -59,13 +59,15 @@ def pushed(force: float, on: float, off: float, copies: int, timestep: float, ma
     (filaments, beads, simulation)."""
     across = 80.0 * np.arange(copies)[:, None] * [1.0, 0.0, 0.0]
     topology = mp.Topology()
-    # The end moves with its length alone: its mass only makes its direction slow.
-    nodes = across[:, None] + [[0.0, 0.0, 0.0], [0.0, 0.0, 4.0]]
+    # The end moves with its length alone: its mass only makes its direction slow. None comes near to one subunit.
+    nodes = across[:, None] + [[0.0, 0.0, 0.0], [0.0, 0.0, START]]
     actin: Any = topology.add_filaments(list(nodes), 4.0, 4.0, rise=1.0, fixed_nodes=2 * np.arange(copies))
-    beads: Any = topology.add_beads(across + [0.0, 0.0, 4.5 + APART], mass, 1.0)
+    # With this friction beads diffuse in steps of BAOAB with D = 1, exactly.
+    friction = 2.0 * mass / timestep * np.arctanh(0.5 * timestep / mass)
+    beads: Any = topology.add_beads(across + [0.0, 0.0, START + 0.5 + APART], mass, friction)
     system = mp.System(topology)
     direction = "0.5*k*((x - a)^2 + y^2)/((x - a)^2 + y^2 + z^2)"
-    system.add_force(mp.forces.ExternalField(actin.beads[1::2], direction, k=4000.0, a=across[:, 0]))
+    system.add_force(mp.forces.ExternalField(actin.beads[1::2], direction, k=2e5, a=across[:, 0]))
     system.add_force(mp.forces.HarmonicTrap(beads, [20.0, 20.0, 0.0], across))
     system.add_force(mp.forces.UniformField(beads, [0.0, 0.0, -force]))
     system.add_force(mp.forces.SoftSphere(actin, beads, CONTACT, APART))
@@ -79,7 +81,7 @@ def pushed(force: float, on: float, off: float, copies: int, timestep: float, ma
 
 def brownian_ratchet(work: Work) -> Made:
     """Velocities against force for three rates of growth, and two staircases."""
-    copies, forces = work.of(150, 1500), work.of((1.0, 3.0), (0.5, 1.0, 1.5, 2.0, 2.5, 3.0))
+    copies, forces = work.of(100, 800), work.of((1.0,), (0.5, 1.0, 1.5, 2.0, 2.5, 3.0))
     figure, (left, right) = panels(1, 2, (7.4, 3.1))
     fine = np.linspace(0.1, 5.0, 60)
     rows = []
@@ -91,7 +93,7 @@ def brownian_ratchet(work: Work) -> Made:
         for force in (*forces, stall):
             expected = ratchet(force, on, off)
             # A dozen subunits each, where that is not too long; below the first it has to be forgotten how it began.
-            time = min(work.of(40.0, 400.0), 12.0 / max(expected, 1e-9))
+            time = min(work.of(20.0, 400.0) / max(work.of(0.3, 1.0), on), 12.0 / max(expected, 1e-9))
             actin, _, simulation = pushed(force, on, off, copies, timestep, mass, seed=k + 1)
             simulation.step(round(min(10.0, 0.5 * time) / timestep))
             start = actin.subunits(simulation.context.get_state(positions=True))
@@ -119,8 +121,8 @@ def brownian_ratchet(work: Work) -> Made:
         for _ in range(700):
             simulation.step(max(1, round(0.1 / on**0.5 / timestep)))
             state = simulation.context.get_state(positions=True)
-            seen.append((state.time, state.positions[beads.beads[0], 2] - APART - 4.0, actin.subunits(state)[0] - 4.0))
-        t, obstacle, end = np.array(seen).T
+            seen.append((state.time, state.positions[beads.beads[0], 2] - APART, actin.subunits(state)[0]))
+        t, obstacle, end = (np.array(seen) - [0.0, START, START]).T
         keep = end <= 10.0
         right.plot(t[keep] / t[keep][-1], obstacle[keep], color=color, alpha=0.35, linewidth=0.6)
         right.step(t[keep] / t[keep][-1], end[keep], color=color, where="post", label=f"rate {on:g}")
@@ -129,8 +131,8 @@ def brownian_ratchet(work: Work) -> Made:
     letters((left, right), ("velocity against force", "staircases against 1 kT/δ"))
     return Made(
         figure, rows,
-        f"{copies} filaments for each point, rates in D/δ², k_off = {OFF:g} k_on C, contact of {CONTACT:g} kT/δ², "
-        f"obstacles forget velocities in {SPEEDS[10.0][1]:g} to {SPEEDS[0.1][1]:g} δ²/D",
+        f"{copies} filaments for each point, rates in D/δ², k_off = {OFF:g} k_on C, contact of {CONTACT:g} "
+        f"kT/δ², obstacles forget velocities in {SPEEDS[10.0][1]:g} to {SPEEDS[0.1][1]:g} δ²/D",
     )  # fmt: skip
 
 
@@ -143,7 +145,8 @@ def tube(work: Work) -> Made:
     watch, steps = pushing.Watch(mesh), work.of(20_000, 60_000)
     look = mp.reporters.Callback(pushing.LOOK, watch.look, include="positions")
     integrator = mp.SplittingIntegrator("JBAGOGABJ", pushing.TIMESTEP, temperature=TEMPERATURE, seed=1)
-    simulation = mp.Simulation(system, integrator, threads=work.threads, reporters=[look])
+    simulation = mp.Simulation(system, integrator, threads=work.threads)
+    simulation.reporters.append(look)
     simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=1)
     simulation.step(steps)
     lines, _ = pushing.compared(watch, steps)
@@ -177,7 +180,7 @@ def tube(work: Work) -> Made:
     ]
     return Made(
         figure, rows,
-        f"{mesh.n_vertices} vertices, κ = {pushing.BENDING_MODULUS / KT:g} kT, edges flip; "
+        f"{len(mesh.vertices)} vertices, κ = {pushing.BENDING_MODULUS / KT:g} kT, edges flip; "
         f"{pushing.MICROMOLES:g} µM of actin, rates {pushing.FASTER:g} times those of cells; {steps} "
         f"steps, of which the last {100 * (1 - pushing.COUNT):.0f} % count",
     )  # fmt: skip
@@ -276,8 +279,8 @@ def network(motors: int, linkers: int, filaments: int, steps: int, seed: int, lo
 
 def contractility(work: Work) -> Made:
     """Radius of gyration against time, for several numbers of motors and of crosslinkers."""
-    filaments, steps, seeds = work.of((25, 1200, 1), (50, 10_000, 3))
-    motors, linkers = work.of((0, 60), (0, 15, 30, 60, 120)), work.of((300,), (60, 300))
+    filaments, steps, seeds = work.of((60, 1600, 1), (120, 6000, 3))
+    motors, linkers = work.of((0, 100), (0, 25, 50, 100, 200)), work.of((500,), (100, 500))
     figure, axes = panels(1, 2, (7.2, 3.0))
     seconds = contraction.FASTER * contraction.TIMESTEP * steps
     shrunk: dict[tuple[int, int], Any] = {}
