@@ -84,7 +84,7 @@ def test_a_thousand_and_a_thousand_decay_as_points_without_momenta_do():
         # Five of its errors, all of which must be less than the claim.
         assert 5.0 * both < 0.03 * mean
         assert abs(found[:, k].mean() - mean) < 5.0 * both, f"{found[:, k].mean()} for {mean} at {step * h}"
-        k_read = scenes.rate_read(1e-3 * found[:, k].mean(), step * h)
+        k_read = laws.rate_read(1e-3 * found[:, k].mean(), step * h)
         said = f"{found[:, k].mean():.1f}, without momenta {mean:.1f} ± {both:.1f}; k {k_read:.3f}"
         print(f"A({1e3 * step * h:g} ms) {said}")
         low, high = [(2.8, 3.5), (2.6, 2.9), (2.3, 2.65)][k]
