@@ -485,7 +485,7 @@ def inertia(work: Work) -> Made:
 
 FIGURES = (
     Plate("chemistry_pair.png", "two-dimensional test cases (Johnson et al. 2021)", "rate constants of one pair", pair,
-          (4.5, 330.0)),
+          (4.5, 480.0)),
     Plate("chemistry_equilibrium.png", "reversible binding in two dimensions (Johnson et al. 2021)",
           "1000 + 1000 in equilibrium", equilibrium, (4.5, 280.0)),
     Plate("chemistry_decay.png", "association in two dimensions (Johnson et al. 2021)", "1000 + 1000 react", decay,
