@@ -12,6 +12,7 @@ import medyanpy as mp
 from medyanpy.demo import contraction, pushing
 from medyanpy.demo.report import KT, TEMPERATURE, bound_line, mean_line, z_line
 
+from . import reactions
 from .plates import PUBLISHED, Made, Plate, Row, Work, letters, panels
 
 # The Brownian ratchet ---------------------------------------------------------------------------------------
@@ -317,4 +318,5 @@ FIGURES = (
           "velocity against motors in reach", gliding_assay, (6.0, 120.0)),
     Plate("chemistry_contraction.png", "Popov, Komianos and Papoian 2016", "contraction against motors",
           contractility, (8.0, 500.0)),
+    *reactions.FIGURES,
 )  # fmt: skip
