@@ -31,6 +31,8 @@ TUTORIALS = sorted((ROOT / "tutorials").glob("*.ipynb"))
 # A comment before a fence keeps it out of the page's script, for the reason it gives.
 NOT_RUN = "<!-- not run"
 WITH_KERNEL = "<!-- needs the kernel -->"
+# Further laws of pages, by their names.
+LAWS = ROOT / "tests" / "pages"
 WITH_PACKAGE = re.compile(r"<!-- needs (\w+) -->")
 
 
@@ -53,13 +55,15 @@ def fences(page, *languages):
 
 
 def run_page(script, folder, page=None):
-    """The script of a page, as the module `page`; then its further laws in tests/pages, if a page is given."""
-    laws = ROOT / "tests" / "pages" / f"{page}.py"
+    """The script of a page, as the module `page`; then its further laws in tests/pages, if a page is given. The last
+    line of what it prints says that it came to its end."""
+    end = "\nprint('all of it')\n"
+    laws = LAWS / f"{page}.py"
     if not laws.exists():
-        return run_script(script, folder / "page.py", folder)
+        return run_script(script + end, folder / "page.py", folder)
     (folder / "page.py").write_text(script, encoding="utf-8")
     text = f"import sys; sys.path.insert(0, {str(folder)!r})\n"
-    return run_script(text + laws.read_text(encoding="utf-8"), folder / "laws.py", folder)
+    return run_script(text + laws.read_text(encoding="utf-8") + end, folder / "laws.py", folder)
 
 
 def run_script(text, path, folder, warnings="error"):
@@ -103,6 +107,11 @@ def test_code_on_a_page_runs(page, tmp_path):
         script = SMALL_PICTURES + script
     done = run_page(script, tmp_path, None if kernel else page.stem)
     assert done.returncode == 0, f"{page.relative_to(ROOT)}, at the line numbers of the page:\n{done.stderr}"
+    assert done.stdout.endswith("all of it\n")
+
+
+def test_further_laws_are_those_of_pages():
+    assert {path.stem for path in LAWS.glob("*.py")} <= {page.stem for page in PAGES}
 
 
 @pytest.mark.slow
@@ -213,8 +222,10 @@ def test_the_kernel_of_a_page_compiles_and_the_laws_on_it_hold(page, kernel, par
     blocks = compile_kernel(ROOT / "docs" / f"{page}.md", kernel, tmp_path)
     assert len(blocks) == parts
     script = "\n".join([f"import sys; sys.path.insert(0, {str(tmp_path)!r})", *blocks])
+    assert (LAWS / f"{page}.py").exists()
     done = run_page(script, tmp_path, page)
     assert done.returncode == 0, done.stderr
+    assert done.stdout == "all of it\n"
 
 
 # Pictures and tutorials ----------------------------------------------------------------------------------------
