@@ -85,7 +85,10 @@ cdef struct Binding:
     Py_ssize_t partners
     int32_t* other            # (n p,)
     int32_t* end              # (n,) behind the last filled slot
-    double* at                # (n, 3) where sites that have links were when these were measured
+    # By block of slots, those of links at their lower sites, less the first slot of the block; whether they are known.
+    int32_t* live             # (n p,)
+    int32_t* n_live
+    bint found
     double* rate              # (n p,) 1/s, bounds, of the lower site of each link; of all other slots 0
     double* rates             # by block of slots
     double passed             # of a mean, what is left of it in a letter: exp(-h/average)
@@ -135,6 +138,7 @@ cdef class LinkBinding(JumpOperation):
     cdef long long written
     cdef bint made                # pairs are those of `built`
     cdef bint rated               # bounds of links are those of `measured`
+    cdef bint within              # `measured` is known to be near enough to `built`
     cdef double[3] made_in        # nm; both in a box of these lengths
     cdef double slack             # nm: how far the length of a link may change until links are measured again
     cdef double step              # squares, nm²: how far each may have gone until then,
@@ -147,12 +151,15 @@ cdef class LinkBinding(JumpOperation):
     cdef Pair* pair
     cdef long long[CLASSES] n_pairs
     cdef double weight
-    cdef double[BINS] bound       # of exp(-c U / kT) until links are measured again
+    cdef double[BINS] bound       # of exp(-c U / kT), while distances differ by up to `bounded` from those listed
+    cdef double bounded           # nm
+    cdef double way               # nm: how far they differ until links are measured again
+    cdef long long found_at       # of `n_changes`, for which slots of links are known
     cdef Site* sharing
     cdef Py_ssize_t n_sharing
 
     cdef watch(self)
-    cdef void bound_pairs(self, double way) noexcept nogil
+    cdef void bound_pairs(self) noexcept nogil
     cdef void compute_anew(self) noexcept nogil
     cdef take_places(self, LinkBinding before, theirs, here)
     cdef double mean_of(self, int64_t id)

@@ -38,7 +38,7 @@ Caches, and when they are computed again:
 import numpy as np
 
 cimport cython
-from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
+from libc.math cimport INFINITY, ceil, fabs, fmax, fmin, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
@@ -59,6 +59,8 @@ from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 
 # Items of a block of any loop; slots whose bounds are added up at each event, near the root of how many there may be.
 cdef Py_ssize_t BLOCK = 256
+# Ways, shares of the skin, for which bounds of pairs are made.
+cdef int WAYS = 8
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
 # All coordinates of sites that were nowhere: a number, as states hold.
@@ -122,9 +124,10 @@ cdef inline double _off_bound(const Rule* rule, double r, double slack) noexcept
 
 
 cdef double _walk_bound(
-    const Binding* t, const World* world, Py_ssize_t foot, Py_ssize_t other, double r,
+    const Binding* t, const World* world, Py_ssize_t foot, const double* other, double r,
 ) noexcept nogil:
-    """The largest rate at which one end of a link of length r goes to the next sites, or lets go beyond the last."""
+    """The largest rate at which one end of a link of length r goes to the next sites, or lets go beyond the last. The
+    other end was there."""
     cdef const Walk* walk = &t.walk
     cdef double x[3]
     cdef double d[3]
@@ -144,7 +147,7 @@ cdef double _walk_bound(
         if next < 0 or (grows and t.rows.there[next] != HERE):
             continue
         _where_then(t, world, t.measured, next, x)
-        displacement(&world.box, x, t.at + 3 * other, d)
+        displacement(&world.box, x, other, d)
         q = sqrt(dot(d, d))
         # Nearest to the length of no energy.
         q = fmin(fmax(t.rule.p[1], q - t.slack), q + t.slack)
@@ -193,32 +196,34 @@ cdef inline Py_ssize_t _holding(
     return 1 if links == 0 and held != NULL and held[i] > 0 else links
 
 
-cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Where sites that have links were when these were measured."""
-    cdef Binding* t = <Binding*> task
-    cdef Py_ssize_t i
-    for i in range(first, last):
-        if t.end[i] > t.partners * i:
-            _where_then(t, world, t.measured, i, t.at + 3 * i)
-    return 0
+cdef inline bint _is_live(const Binding* t, Py_ssize_t s) noexcept nogil:
+    """Whether a slot is that of a link at its lower site."""
+    cdef Py_ssize_t i = s // t.partners
+    return s < t.end[i] and i < t.other[s]
 
 
-cdef void _rate_slots(Binding* t, const World* world, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """Bounds of the rates at which the links in some slots let go."""
+cdef void _rate_slot(Binding* t, const World* world, Py_ssize_t s) noexcept nogil:
+    """A bound of the rate at which the link in a slot lets go or walks; 0 where it is none, or not the lower one."""
+    cdef double a[3]
+    cdef double b[3]
     cdef double d[3]
-    cdef Py_ssize_t i = first // t.partners, s
-    for s in range(first, last):
-        i += s == t.partners * (i + 1)
-        t.rate[s] = 0.0
-        if s < t.end[i] and i < t.other[s]:
-            displacement(&world.box, t.at + 3 * i, t.at + 3 * <Py_ssize_t> t.other[s], d)
-            if t.mean == NULL:
-                t.rate[s] = _off_bound(&t.rule, sqrt(dot(d, d)), t.slack)
-            else:
-                t.rate[s] = off_rate_at(t, s, 0.0) * (1.0 + 1e-9)
-            if t.walks:
-                t.rate[s] += _walk_bound(t, world, i, t.other[s], sqrt(dot(d, d)))
-                t.rate[s] += _walk_bound(t, world, t.other[s], i, sqrt(dot(d, d)))
+    cdef double r
+    cdef Py_ssize_t i = s // t.partners
+    t.rate[s] = 0.0
+    if not _is_live(t, s):
+        return
+    if t.mean != NULL:
+        t.rate[s] = off_rate_at(t, s, 0.0) * (1.0 + 1e-9)
+    if t.mean == NULL or t.walks:
+        _where_then(t, world, t.measured, i, a)
+        _where_then(t, world, t.measured, t.other[s], b)
+        displacement(&world.box, a, b, d)
+        r = sqrt(dot(d, d))
+        if t.mean == NULL:
+            t.rate[s] = _off_bound(&t.rule, r, t.slack)
+        if t.walks:
+            t.rate[s] += _walk_bound(t, world, i, b, r)
+            t.rate[s] += _walk_bound(t, world, t.other[s], a, r)
 
 
 cdef void _add(Binding* t, Py_ssize_t block) noexcept nogil:
@@ -231,9 +236,22 @@ cdef void _add(Binding* t, Py_ssize_t block) noexcept nogil:
 
 
 cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Bounds of the links of one block, and their sum: as of `_add`, since all others are 0."""
     cdef Binding* t = <Binding*> task
-    _rate_slots(t, world, first, last)
-    _add(t, first // BLOCK)
+    cdef Py_ssize_t b = first // BLOCK, s, k
+    cdef double total = 0.0
+    if not t.found:
+        t.n_live[b] = 0
+        for s in range(first, last):
+            t.rate[s] = 0.0
+            if _is_live(t, s):
+                t.live[first + t.n_live[b]] = <int32_t> (s - first)
+                t.n_live[b] += 1
+    for k in range(t.n_live[b]):
+        s = first + t.live[first + k]
+        _rate_slot(t, world, s)
+        total += t.rate[s]
+    t.rates[b] = total
     return 0
 
 
@@ -355,7 +373,8 @@ cdef class LinkBinding(JumpOperation):
                  label, apart_from, apart, int partners, long long pool, double most_pairs):
         cdef Py_ssize_t n = sites.rows.n
         cdef int[::1] class_of
-        cdef double[:, ::1] at
+        cdef int32_t[::1] live
+        cdef int32_t[::1] n_live
         cdef double[::1] rate
         cdef double[::1] rates
         cdef long long[::1] start
@@ -385,15 +404,19 @@ cdef class LinkBinding(JumpOperation):
         self.listed = np.zeros(2, np.int64)
         # Room for one more: without sites each still has a first element.
         work = [
-            np.zeros((n + 1, 3)), np.zeros(n * partners + 1), np.zeros(n_blocks(n * partners, BLOCK) + 1),
+            np.zeros(n * partners + 1, np.int32), np.zeros(n_blocks(n * partners, BLOCK) + 1, np.int32),
+            np.zeros(n * partners + 1), np.zeros(n_blocks(n * partners, BLOCK) + 1),
             np.zeros(n_blocks(self.task.n_watched, BLOCK) + 1), np.zeros(n + 1, np.int64),
             np.zeros(BINS, np.intc), np.zeros((n + 1, 3)), np.zeros(1, np.int64),
         ]
         self.held += work
-        at, rate, rates, far, start, class_of, then, changes = work
+        live, n_live, rate, rates, far, start, class_of, then, changes = work
         self.task.other = <int32_t*> vector[int32_t](self.held, self.other)
         self.task.end = <int32_t*> vector[int32_t](self.held, self.end)
-        self.task.at = &at[0, 0]
+        self.task.live = &live[0]
+        self.task.n_live = &n_live[0]
+        self.task.found = False
+        self.found_at = -1
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
         self.task.rows = &sites.rows
@@ -489,20 +512,25 @@ cdef class LinkBinding(JumpOperation):
         self.step = (1.0 - 1e-6) * (0.5 * self.slack)**2
         self.reach = (1.0 - 1e-6) * (0.5 * (neighbors.list.skin - self.slack))**2
         self.task.per_bin = BINS / (high + neighbors.list.skin)**2
-        self.bound_pairs(neighbors.list.skin)
+        self.way, self.bounded = neighbors.list.skin, -1.0
+        self.bound_pairs()
         for b in range(BINS):
             self.task.class_of[b] = -1
             if self.bound[b] > 0.0:
                 self.task.class_of[b] = max(0, min(CLASSES - 1, -int(np.frexp(self.bound[b])[1])))
         self.forget_all()
 
-    cdef void bound_pairs(self, double way) noexcept nogil:
-        """Bounds of exp(-c U / kT) of pairs, by bin, while their distances differ by so much from those listed."""
+    cdef void bound_pairs(self) noexcept nogil:
+        """Bounds of exp(-c U / kT) of pairs, by bin, while distances differ from those listed by `way` at most."""
+        cdef double way = self.way
         cdef const Rule* rule = &self.task.rule
         # Where the energy is least.
         cdef double relaxed = fmin(fmax(rule.p[1], rule.low), rule.high)
         cdef double near, far, tension, u
         cdef int b
+        if way == self.bounded:
+            return
+        self.bounded = way
         for b in range(BINS):
             near = fmax((sqrt(b / self.task.per_bin) - way) * (1.0 - 1e-9), rule.low)
             far = fmin((sqrt((b + 1) / self.task.per_bin) + way) * (1.0 + 1e-9), rule.high)
@@ -533,7 +561,7 @@ cdef class LinkBinding(JumpOperation):
 
     cdef void compute_anew(self) noexcept nogil:
         self.looked_at = -1
-        self.moved = self.made = self.rated = False
+        self.moved = self.made = self.rated = self.within = False
         self.n_changes[0] += 1
 
     def arrays(self):
@@ -823,7 +851,8 @@ cdef class LinkBinding(JumpOperation):
     cdef void rate_links(self, World* world) noexcept nogil:
         """Bounds of the rates of all links, from where sites were when links were measured."""
         self.task.slack = 0.0 if self.listed[1] else self.slack
-        over_blocks(_settle, &self.task, world, self.task.n, BLOCK)
+        self.task.found = self.found_at == self.n_changes[0]
+        self.found_at = self.n_changes[0]
         over_blocks(_rate, &self.task, world, self.task.n * self.task.partners, BLOCK)
         self.add_rates()
         self.rated = True
@@ -838,7 +867,7 @@ cdef class LinkBinding(JumpOperation):
         """Measure links and list pairs, with bounds of rates, where the last do not hold any more or are another's."""
         cdef Binding* t = &self.task
         cdef bint moved = self.moved or self.listed[0] == 0
-        cdef double far
+        cdef double far, unit
         cdef int fault
         if not has_lengths(&world.box, self.made_in):
             self.made = self.rated = False
@@ -848,25 +877,31 @@ cdef class LinkBinding(JumpOperation):
             moved = self.off_rate * h > self.numbers[0]
         if moved:
             self.copy(world, False)
-            self.moved = self.rated = False
+            self.moved = self.rated = self.within = False
             self.listed[1] = 0
-        if moved or not self.made:
+        if self.listed[0] == 0 or (self.needs_pairs and not (self.within and self.made)):
             # In a box of other lengths, and after a restart, it is found once more that these still hold.
             far = INFINITY if self.listed[0] == 0 else self.gone(world, t.measured, t.built)
             if not far <= self.reach:
                 far = 0.0
                 if t.listed != NULL:
                     self.copy(world, True)
+                    self.rated = False
                 memcpy(t.built, t.measured, 3 * t.n_watched * sizeof(double))
                 if t.listed != NULL:
                     self.copy(world, False)
                 self.listed[0] = 1
                 self.made = False
-            self.bound_pairs((2.0 * sqrt(far) + self.slack) * (1.0 + 1e-6))
-        if not self.made and self.needs_pairs:
-            fault = self.list_pairs(world)
-            if fault != 0:
-                return fault
+            self.within = True
+            # Rounded up: pairs that are bounded by more than need be are refused when they are measured.
+            unit = t.near.skin / WAYS
+            self.way = unit * ceil((2.0 * sqrt(far) + self.slack) / unit) * (1.0 + 1e-6)
+        if self.needs_pairs:
+            if not self.made:
+                fault = self.list_pairs(world)
+                if fault != 0:
+                    return fault
+            self.bound_pairs()
         if not self.rated:
             self.rate_links(world)
             # Rates of now in place of bounds, if these would bring more attempts than there are links.
@@ -1046,14 +1081,13 @@ cdef class LinkBinding(JumpOperation):
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         cdef Binding* t = &self.task
         cdef Py_ssize_t[2] sites = [i, j]
-        cdef Py_ssize_t b, first, last
+        cdef Py_ssize_t b, s, first, last
         cdef int k
-        for k in range(2):
-            _settle(t, world, sites[k], sites[k] + 1, 0)
         for k in range(2):
             first = t.partners * sites[k]
             last = first + t.partners
-            _rate_slots(t, world, first, last)
+            for s in range(first, last):
+                _rate_slot(t, world, s)
             for b in range(first // BLOCK, n_blocks(last, BLOCK)):
                 _add(t, b)
         self.add_rates()
