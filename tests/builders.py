@@ -70,6 +70,10 @@ def assert_killed(function, *arguments):
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
 
 
+def in_brownian_steps(system, timestep=0.1, seed=1, threads=1, kT=1.0):
+    return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=kT, seed=seed), threads=threads)
+
+
 def refuses(error, phrase, call, /, *arguments, **options):
     """Assert that a call raises an error with a phrase (a regular expression) in its message."""
     with pytest.raises(error, match=phrase):

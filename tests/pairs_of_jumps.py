@@ -157,14 +157,16 @@ def rails(system):
 def written(system):
     proteins = system.topology["written"]
     system.add_force(mp.forces.SoftSphere(proteins.of("B"), system.topology["beads"], 5.0, 0.8, name="of B"))
-    text = "A <-> B; rate = k*exp(-z^2), energy = 0.3\nB -> A; rate = step(x)"
-    system.add_jump(mp.jumps.CustomTransitions(proteins, text, at_most=60.0, k=40.0, name="transitions"))
+    text = ["A <-> B; rate = k*exp(-z^2), energy = 0.3", "B -> A; rate = step(x)",
+            "0 <-> A; k_on = c*step(20 - n_A), k_off = 20*c"]  # fmt: skip
+    bounds = {"at_most": 60.0, "at_most_created": 2.0}
+    system.add_jump(mp.jumps.CustomTransitions(proteins, text, **bounds, k=40.0, c=2.0, name="transitions"))
     sites = mp.Sites.beads(system.topology["beads"])
     force = system.add_force(mp.forces.Links([], [], stiffness=15.0, length=0.8, name="written springs"))
     rates = mp.jumps.Bell(12.0, average=0.05)
     system.add_jump(mp.jumps.LinkBinding(force, sites, off_rate=5.0, on_rate=60.0, rates=rates, name="bound"))
-    system.add_jump(mp.jumps.CustomTransitions(
-        force, "unbind; rate = min(20*exp(tension/5), 90)", at_most=90.0, name="let go"))  # fmt: skip
+    text = "unbind; rate = min(20*exp(tension/5), 90)\nbind; rate = 8*exp(-energy)"
+    system.add_jump(mp.jumps.CustomTransitions(force, text, at_most=90.0, name="let go"))
 
 
 def creation(system):
@@ -244,7 +246,7 @@ def built(*parts, n=30):
         topology.add_beads(places, species=species, counts={"A": 10, "B": 10}, capacity=30, name="solved")
     if "written" in parts:
         two = {name: species[name] for name in "AB"}
-        topology.add_intriangle_points(sheet, species=two, counts={"A": 12}, seed=6, name="written")
+        topology.add_intriangle_points(sheet, species=two, counts={"A": 12}, capacity=30, seed=6, name="written")
     if "reactions" in parts:
         topology.add_intriangle_points(
             sheet, species=species, counts={"A": 6, "B": 6}, capacity=20, seed=4, name="proteins"

@@ -101,6 +101,13 @@ def _keys(sites: Sites) -> np.ndarray:
     return np.column_stack([place, pairs])
 
 
+def put_steps(beside: np.ndarray, lattice: Any, of: np.ndarray, steps: int) -> None:
+    """Write for the sites of a lattice, `of` by its rows, which are so many places ahead and behind, (n, 2)."""
+    for k, by in enumerate((steps, -steps)):
+        row = lattice.beside(by)
+        beside[of, k] = np.where(row >= 0, of[row], -1)
+
+
 def _padded(keys: np.ndarray, width: int) -> np.ndarray:
     more = np.tile([-1.0, 0.0], (len(keys), (width - keys.shape[1]) // 2))
     return np.column_stack([keys, more])

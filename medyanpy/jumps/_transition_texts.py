@@ -14,13 +14,8 @@ __all__ = ["Transition", "read_transitions"]
 _WANTED = {False: [{"rate"}], True: [{"rate"}, {"rate", "energy"}, {"k_on", "k_off"}]}
 _IN_WORDS = {False: '"rate"', True: '"rate", with "energy" or without, or "k_on" and "k_off"'}
 _PART = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
-#: Actions that other jumps have.
-_ELSEWHERE = {
-    "bind": "LinkBinding and CrosslinkerBinding bind",
-    "create": "Reactions, Absorption and Polymerization create beads, as in Reactions(beads, '0 -> A; rate = 2.0')",
-    "remove": "Reactions and Absorption remove beads, as in Reactions(beads, 'A -> 0; rate = 2.0')",
-    "step": "Motors step along a lattice",
-}
+#: Words for what equations say.
+_AS_EQUATIONS = {"create": "0 -> A", "remove": "A -> 0", "change": "A -> B"}
 
 
 class Transition(NamedTuple):
@@ -41,7 +36,7 @@ def read_transitions(what: str, given: Any) -> tuple[Transition, ...]:
     Raises
     ------
     ParameterError
-        Anything else, no transition at all, expressions that are missing or too many, or actions that other jumps have.
+        Anything else, no transition at all, or expressions that are missing or too many.
     """
     texts = [given] if isinstance(given, str) else several(f"{what}: transitions", given)
     for i, text in enumerate(texts):
@@ -57,10 +52,9 @@ def _read(what: str, text: str) -> Transition:
     equation, semicolon, rest = text.partition(";")
     equation = " ".join(equation.split())
     word = equation.split(" ")[0]
-    if word in _ELSEWHERE and "->" not in equation:
+    if word in _AS_EQUATIONS and "->" not in equation:
         raise ParameterError(
-            f"{what}: {shortened(text, 80)!r}: {word!r} is not an action of transitions: they change species (A -> B) "
-            f"and unbind links. {_ELSEWHERE[word]}"
+            f"{what}: {shortened(text, 80)!r}: write it as an equation of species, {_AS_EQUATIONS[word]!r}"
         )
     where, both = f"{what}: {equation}", "<->" in equation
     expressions: dict[str, str] = {}

@@ -14,6 +14,7 @@ from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Given, argument, declared, number
 from medyanpy.jumps._heads import HeadsJump, check_lattices
+from medyanpy.jumps._site_tables import put_steps
 from medyanpy.jumps.rates import MotorRates
 from medyanpy.pools import Species
 
@@ -225,11 +226,7 @@ class Motors(HeadsJump):
         if self._species is not None and self._own_b is not None:
             lattices.append((self._own_b, table.of_b))
         for lattice, of in lattices:
-            places = cast(Lattice, lattice)
-            steps = round(self._step / places.spacing)
-            for k, by in enumerate((steps, -steps)):
-                row = places.beside(by)
-                beside[of, k] = np.where(row >= 0, of[row], -1)
+            put_steps(beside, lattice, of, round(self._step / cast(Lattice, lattice).spacing))
         return beside
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":

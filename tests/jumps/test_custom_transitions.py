@@ -1,17 +1,16 @@
-"""Transitions written as text: of beads in balance and driven, of links that let go, bounds, and what is refused."""
+"""Transitions of beads written as text: in balance and driven, that come and go, bounds, and what is refused."""
 
 import math
 
 import numpy as np
 import pytest
-from builders import octahedron, refuses
+from builders import in_brownian_steps, octahedron, refuses
 
 import medyanpy as mp
 from medyanpy.files.documents import deserialize, serialize
 from medyanpy.testing import JumpCase, check_chi_square, check_jump, check_mean
-from medyanpy.testing.jumps import check_bits
 
-#: Of beads that stay where they are.
+#: A friction of beads that stay where they are, to the last bit.
 STILL = 1e30
 
 
@@ -27,10 +26,6 @@ def fixed_beads(copies, z=0.0, start="A", box=None, x=None):
     return beads, mp.System(topology, box=box)
 
 
-def simulated(system, timestep=0.1, seed=1, threads=1, kT=1.0):
-    return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=kT, seed=seed), threads=threads)
-
-
 def kinds_of(state, beads):
     return state.column("species")[beads.beads]
 
@@ -40,7 +35,7 @@ def case_of(text, rates, weights=None, driven=False, z=0.0, **parameters):
         beads, system = fixed_beads(copies, z)
         make.beads = beads
         system.add_jump(mp.jumps.CustomTransitions(beads, text, name="switch", **parameters))
-        return simulated(system, timestep, seed, threads, kT=2.0)
+        return in_brownian_steps(system, timestep, seed, threads, kT=2.0)
 
     energies = np.zeros(len(rates))
     return JumpCase("switch", make, lambda state: kinds_of(state, make.beads), rates, energies, 2.0, weights, 0, driven)
@@ -105,7 +100,7 @@ def test_a_cycle_is_driven_by_the_logarithm_of_its_rates_round_it():
     switch = system.add_jump(mp.jumps.CustomTransitions(beads, text, at_most=2.0, e=2.4, name="cycle"))
     assert switch.driven
     made = []
-    simulation = simulated(system, kT=2.0)
+    simulation = in_brownian_steps(system, kT=2.0)
     heard = simulation.context.events()
     before = simulation.context.get_state(energy=True).entropy_production
     for _ in range(30):
@@ -125,7 +120,7 @@ def test_one_way_rates_are_those_at_the_place_of_each_bead():
     z = np.repeat([0.0, 1.0, 3.0], 4000)
     beads, system = fixed_beads(len(z), z)
     system.add_jump(mp.jumps.CustomTransitions(beads, "A -> B; rate = k*exp(-z/l)", at_most=2.0, k=2.0, l=1.5))
-    simulation = simulated(system)
+    simulation = in_brownian_steps(system)
     simulation.step(5)
     state = simulation.context.get_state(positions=True, energy=True)
     turned = kinds_of(state, beads)
@@ -156,105 +151,117 @@ def test_points_in_triangles_switch_by_their_place():
 def test_places_in_a_periodic_box_are_those_of_the_image_nearest_to_the_origin():
     beads, system = fixed_beads(2, box=(10.0, 10.0, 10.0), x=[[9.0, 0.0, 0.0], [4.0, 0.0, 0.0]])
     system.add_jump(mp.jumps.CustomTransitions(beads, "A -> B; rate = 1000*step(-x)", at_most=1000.0))
-    simulation = simulated(system)
+    simulation = in_brownian_steps(system)
     simulation.step(3)
     assert kinds_of(simulation.context.get_state(positions=True), beads).tolist() == [1, 0]
 
 
-# Links --------------------------------------------------------------------------------------------------------------
+# Beads that come and go ---------------------------------------------------------------------------------------------
 
 
-def pulled(copies, load, text, bound=True, on_rate=0.0, off_rate=1e-12, stiffness=2.0, **options):
-    """Links of length 5 nm under a load, between sites that do not move: (system, binding)."""
+def in_a_box(text, counts=(0, 0), capacity=60, side=10.0, **options):
     topology = mp.Topology()
-    topology.add_beads([[-1e6, 0.0, 0.0]], mass=1.0, friction=STILL)
-    system = mp.System(topology)
-    links = system.add_force(mp.forces.Links([], [], stiffness=stiffness, length=5.0, name="links"))
-    y = 1000.0 * np.arange(copies)
-    ends = [np.column_stack([np.full(copies, x), y, 0.0 * y]) for x in (0.0, 5.0 + load / stiffness)]
-    rows = np.column_stack([np.arange(copies)] * 2) if bound else ()
-    sites = (mp.Sites.anchors(x) for x in ends)
-    system.add_jump(mp.jumps.LinkBinding(
-        links, *sites, off_rate=off_rate, on_rate=on_rate, bound=rows, reach=200.0, name="binding"))  # fmt: skip
-    system.add_jump(mp.jumps.CustomTransitions(links, text, name="own", **options))
-    return system, links
+    kinds = dict(zip("AB", counts, strict=True))
+    places = np.zeros((sum(counts), 3))
+    beads = topology.add_beads(places, species=species("AB", 1.0), counts=kinds, capacity=capacity, name="beads")
+    system = mp.System(topology, box=[side] * 3)
+    jump = system.add_jump(mp.jumps.CustomTransitions(beads, text, name="own", **options))
+    return beads, system, jump
 
 
-@pytest.mark.parametrize("load", [2.0, 0.0, 9.0])
-def test_a_catch_bond_under_a_load_lives_as_long_as_its_rate_says(load):
-    text = "unbind; rate = k*(w*exp(-tension/c) + (1 - w)*exp(tension/s))"
-    numbers = {"k": 1.0, "w": 0.9, "c": 2.0, "s": 6.0}
-    rate = 0.9 * math.exp(-load / 2.0) + 0.1 * math.exp(load / 6.0)
-    system, _ = pulled(8000, load, text, at_most=1.2, **numbers)
-    simulation = simulated(system, 0.02)
-    heard = simulation.context.events()
-    steps = round(1.0 / (0.02 * rate))
-    simulation.step(steps)
-    left = 8000 - len(simulation.context.get_state(positions=True).jumps["binding"]["links"])
-    bound = math.exp(-rate * 0.02 * steps)
-    check_chi_square("gone", [left, 8000 - left], 8000 * np.array([1.0 - bound, bound]), sees=0.1)
-    events = heard.heard()
-    assert len(events) == left
-    assert {event.kind for event in events} == {"unbind"}
-    assert np.allclose([event.energy for event in events], -0.25 * load**2)
+def numbers_in_time(system, steps, each, timestep=0.5, seed=4):
+    """Numbers of living beads after each of some steps, (n,)."""
+    simulation = in_brownian_steps(system, timestep, seed)
+    out = []
+    for _ in range(steps):
+        simulation.step(each)
+        out.append(int(simulation.context.get_state(positions=True).alive.sum()))
+    return np.array(out)
 
 
-def test_rates_of_links_are_of_length_tension_and_energy():
-    for text, numbers in (("length/5", 6.0 / 5.0), ("1.5 + tension", 3.5), ("energy", 1.0), ("step(tension - 1)", 1.0)):
-        system, _ = pulled(8000, 2.0, f"unbind; rate = {text}", at_most=4.0)
-        simulation = simulated(system, 0.1)
-        simulation.step(3)
-        left = len(simulation.context.get_state(positions=True).jumps["binding"]["links"])
-        bound = math.exp(-0.3 * numbers)
-        check_chi_square(text, [left, 8000 - left], 8000 * np.array([bound, 1.0 - bound]), sees=0.09)
+def test_beads_go_at_the_rate_of_their_place():
+    z = np.repeat([0.0, 2.0], 7000)
+    beads, system = fixed_beads(len(z), z)
+    system.add_jump(mp.jumps.CustomTransitions(beads, "A -> 0; rate = k*(1 + z)", at_most=3.0, k=1.0))
+    simulation = in_brownian_steps(system, 0.1)
+    simulation.step(3)
+    alive = simulation.context.get_state(positions=True).alive[beads.beads]
+    for height, rate in ((0.0, 1.0), (2.0, 3.0)):
+        left, expected = int(alive[z == height].sum()), math.exp(-0.3 * rate)
+        check_chi_square(f"left at {height}", [left, 7000 - left], 7000 * np.array([expected, 1 - expected]), sees=0.1)
 
 
-def test_links_that_are_pushed_have_a_negative_tension():
-    system, _ = pulled(50, -2.0, "unbind; rate = 1000*step(-1.5 - tension)", at_most=1000.0)
-    simulation = simulated(system)
-    simulation.step(1)
-    assert len(simulation.context.get_state(positions=True).jumps["binding"]["links"]) == 0
-
-
-def test_links_that_bind_and_unbind_by_text_keep_what_jumps_promise():
-    load, kT, on, off = 1.0, 2.0, 2.0, 0.5
-    u = 0.25 * load**2
-    own = 0.7 * math.exp(load / 3.0)
-    rates = [[0.0, on * math.exp(-0.5 * u / kT)], [off * math.exp(0.5 * u / kT) + own, 0.0]]
-
-    def make(copies, seed, threads, timestep):
-        make.copies = copies
-        system, _ = pulled(copies, load, "unbind; rate = k*exp(tension/f)", False, on, off, at_most=2.0, k=0.7, f=3.0)
-        return simulated(system, timestep, seed, threads, kT)
-
-    def states(state):
-        bound = np.zeros(make.copies, int)
-        bound[state.jumps["binding"]["links"][:, 0]] = 1
-        return bound
-
-    case = JumpCase("own", make, states, rates, np.array([0.0, u]), kT, None, 0, True)
-    # Two jumps act one after the other in each letter: in steps that are short.
-    for time, steps in ((0.3, 30), (2.0, 100)):
-        simulation = make(8000, 5, 1, time / steps)
-        simulation.step(steps)
-        counts = np.bincount(states(simulation.context.get_state(positions=True)), minlength=2)
-        check_chi_square(f"after {time} s", counts, 8000 * case.after(time), sees=0.1)
-    check_bits(case)
-
-
-def test_heat_of_links_that_let_go_by_text_is_chemical_energy():
-    system, _ = pulled(300, 3.0, "unbind; rate = 1", at_most=1.0)
-    simulation = simulated(system, 0.05)
-    simulation.report_work = True
-    simulation.step(1)
-    start = simulation.context.get_state(energy=True, positions=True)
+def test_beads_come_by_volume_at_the_rate_of_the_place():
+    """In 0.5 s come 1000 nm³ times the mean of the rate: half the box at 3 /(s nm³), half at 1."""
+    text = "0 -> A; rate = k*(1 + 2*step(x))"
+    _, system, jump = in_a_box(text, capacity=1500, at_most_created=3.0, at_most=1.0, k=1.0)
+    assert jump.driven
+    simulation = in_brownian_steps(system, 0.05, 7)
     simulation.step(10)
-    end = simulation.context.get_state(energy=True, positions=True)
-    gone = len(start.jumps["binding"]["links"]) - len(end.jumps["binding"]["links"])
-    assert gone > 0
-    assert end.heat == 0.0
-    assert end.chemical_work - start.chemical_work == pytest.approx(-0.25 * 9.0 * gone, rel=1e-12)
-    assert end.potential_energy - start.potential_energy == pytest.approx(-0.25 * 9.0 * gone, rel=1e-9)
+    state = simulation.context.get_state(positions=True)
+    assert state.jumps["own"]["events"].tolist() == [state.alive.sum()]
+    assert abs(int(state.alive.sum()) - 1000.0) < 4.9 * math.sqrt(1000.0)
+
+
+def test_where_beads_come_is_by_the_rate():
+    _, system, _ = in_a_box(
+        "0 -> A; rate = k*(1 + 2*step(x))", capacity=4000, at_most_created=6e3, at_most=1.0, k=1e3)  # fmt: skip
+    simulation = in_brownian_steps(system, 1e-3)
+    simulation.step(1)
+    state = simulation.context.get_state(positions=True)
+    x = state.positions[state.alive, 0]
+    # In steps this short they stay where they came.
+    x -= 10.0 * np.round(x / 10.0)
+    check_chi_square("by half", np.bincount((x > 0.0).astype(int)), len(x) * np.array([0.25, 0.75]), sees=0.19)
+
+
+@pytest.mark.parametrize("text", ["0 <-> A; k_on = c*k, k_off = k", "A <-> 0; k_on = k, k_off = c*k"])
+def test_coming_and_going_in_balance_is_a_poisson_law(text):
+    c, k = 0.012, 1.0
+    _, system, jump = in_a_box(text, at_most_created=0.02, at_most=1.5, c=c, k=k)
+    assert not jump.driven
+    n = numbers_in_time(system, 2500, 4)[10:]
+    mean = 1000.0 * c
+    law = np.array([math.exp(-mean + i * math.log(mean) - math.lgamma(i + 1)) for i in range(60)])
+    cells = [np.arange(60) < 9, *(np.arange(60) == i for i in range(9, 16)), np.arange(60) > 15]
+    found, expected = (np.array([v[cell].sum() for cell in cells]) for v in (np.bincount(n, minlength=60), law))
+    # Looks 2 s apart at a rate of 1 /s: correlated by e^-2, as if there were 0.76 of them.
+    check_chi_square("number", 0.76 * found, 0.76 * len(n) * expected, sees=0.22)
+
+
+def test_a_weight_of_coming_and_going_is_that_of_its_activity():
+    _, system, jump = in_a_box("0 <-> A; k_on = 0.01*k, k_off = k", at_most_created=0.1, at_most=4.0, k=1.0)
+    simulation = in_brownian_steps(system, 1.0)
+    simulation.step(20)
+    state = simulation.context.get_state(positions=True, energy=True)
+    n = int(state.alive.sum())
+    assert n > 2
+    operation = simulation.context._schedule.jumping.operations[0]
+    assert jump.log_weight(operation, state, 1.0) == pytest.approx(n * math.log(0.01))
+
+
+def test_rates_of_beads_are_of_how_many_there_are():
+    text = "0 -> A; rate = step(10.5 - n_A - n_B)\nA -> B; rate = 5*step(2.5 - n_B)"
+    _, system, _ = in_a_box(text, at_most=5.0, at_most_created=1.0)
+    simulation = in_brownian_steps(system, 0.1)
+    simulation.step(100)
+    state = simulation.context.get_state(positions=True)
+    assert np.bincount(state.column("species")[state.alive]).tolist() == [8, 3]
+
+
+def test_beads_that_come_onto_a_membrane_are_uniform_by_area():
+    topology = mp.Topology()
+    membrane = topology.add_membrane(octahedron(), vertex_mass=1.0, fixed=True)
+    points = topology.add_intriangle_points(membrane, species=species("AB"), counts={"A": 0}, capacity=4000, seed=3)
+    system = mp.System(topology)
+    k = 1000.0 / octahedron().area
+    text = "0 -> A; rate = k*step(z)"
+    system.add_jump(mp.jumps.CustomTransitions(points, text, at_most=1.0, at_most_created=k, k=k))
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0, seed=1), threads=1)
+    simulation.step(2000)
+    state = simulation.context.get_state(positions=True)
+    n = len(state.living(points))
+    assert abs(n - 1000.0) < 4.9 * math.sqrt(1000.0)
 
 
 # Bounds, numbers and texts ------------------------------------------------------------------------------------------
@@ -265,20 +272,15 @@ def test_a_rate_above_the_bound_ends_the_run_with_its_value(rate, told):
     beads, system = fixed_beads(5, 2.0)
     system.add_jump(mp.jumps.CustomTransitions(beads, f"A -> B; rate = {rate}", at_most=2.0, name="switch"))
     with pytest.raises(mp.SimulationError, match=f"jump switch: the rate of a transition is {told} 1/s") as found:
-        simulated(system).step(100)
+        in_brownian_steps(system).step(100)
     assert (found.value.object, found.value.jump) == ("beads", "switch")
-
-
-def test_a_rate_of_links_above_the_bound_ends_the_run():
-    system, _ = pulled(5, 2.0, "unbind; rate = tension", at_most=1.0)
-    refuses(mp.SimulationError, "jump own: the rate of a transition is 2 1/s", simulated(system).step, 100)
 
 
 def test_numbers_are_set_and_come_back_from_documents():
     beads, system = fixed_beads(100)
     text = "A -> B; rate = k*exp(z)"
     jump = system.add_jump(mp.jumps.CustomTransitions(beads, text, at_most=9.0, k=0.0, name="switch"))
-    simulation = simulated(system)
+    simulation = in_brownian_steps(system)
     simulation.step(10)
     assert not kinds_of(simulation.context.get_state(positions=True), beads).any()
     jump.set(k=9.0)
@@ -309,13 +311,13 @@ def test_bounds_are_told_as_the_fastest_rates():
     beads, system = fixed_beads(2)
     system.add_jump(mp.jumps.CustomTransitions(beads, "A -> B; rate = 1", at_most=7.0))
     assert system.jumps[0].fastest(1.0) == 7.0
-    assert "CustomTransitions" in str(simulated(system).check())
+    assert "CustomTransitions" in str(in_brownian_steps(system).check())
 
 
 def test_replica_exchange_weighs_species_by_their_energies():
     beads, system = fixed_beads(4)
     jump = system.add_jump(mp.jumps.CustomTransitions(beads, "A <-> B; rate = 1, energy = e", at_most=4.0, e=1.3))
-    simulation = simulated(system, 1.0)
+    simulation = in_brownian_steps(system, 1.0)
     simulation.step(3)
     state = simulation.context.get_state(positions=True, energy=True)
     operation = simulation.context._schedule.jumping.operations[0]
@@ -339,18 +341,23 @@ def test_replica_exchange_weighs_species_by_their_energies():
     ("A -> X; rate = k", "X"),
     ("A -> A; rate = k", "both sides are the same"),
     ("A + B -> C; rate = k", "Reactions has all others"),
-    ("0 -> A; rate = k", "Reactions has all others"),
-    ("bind; rate = k", "LinkBinding and CrosslinkerBinding bind"),
-    ("create A; rate = k", "create beads"),
-    ("remove A; rate = k", "remove beads"),
-    ("step +1; rate = k", "Motors step along a lattice"),
+    ("0 -> A; rate = k", r"at_most_created, 1/(s nm²) on membranes .* is needed"),
+    ("0 <-> A; rate = k", "give k_on and k_off: one is by area or volume"),
+    ("A <-> 0; rate = k, energy = 2", "give k_on and k_off"),
+    ("bind; rate = k", "arrow"),
+    ("create A; rate = k", "write it as an equation of species, '0 -> A'"),
+    ("remove A; rate = k", "write it as an equation of species, 'A -> 0'"),
+    ("step; rate = k", "arrow"),
+    ("A -> B; rate = k*n_C*n_X", "n_X"),
     ("unbind; rate = k", "arrow"),
     ("", "there is no transition"),
 ])  # fmt: skip
 def test_texts_of_beads_that_are_refused(text, why):
     beads, _ = fixed_beads(2)
     numbers = {"at_most": 1.0} | ({"k": 1.0} if "= k" in text else {})
-    refuses(mp.ParameterError, why.replace("+", r"\+"), mp.jumps.CustomTransitions, beads, text, **numbers)
+    for sign in "+()":
+        why = why.replace(sign, f"\\{sign}")
+    refuses(mp.ParameterError, why, mp.jumps.CustomTransitions, beads, text, **numbers)
 
 
 def test_arguments_that_are_refused():
@@ -362,29 +369,16 @@ def test_arguments_that_are_refused():
     refused("the parameter l is not in", beads, "A -> B; rate = k", at_most=1.0, k=1.0, l=2.0)
     refused("x is a coordinate and cannot be a parameter", beads, "A -> B; rate = x", at_most=1.0, x=1.0)
     refused("kT cannot be a parameter", beads, "A -> B; rate = kT", at_most=1.0, kT=1.0)
+    refused("n_A is a coordinate", beads, "A -> B; rate = n_A", at_most=1.0, n_A=1.0)
+    bounds = {"at_most": 1.0, "at_most_created": 1.0}
+    refused("at_most_created, .* is given, but no transition creates", beads, "A -> B; rate = 1", **bounds)
+    bounds["at_most_created"] = 0.0
+    refused("at_most_created = 0.0 but must be finite and > 0", beads, "0 -> A; rate = 1", **bounds)
     refused("at_most = 0", beads, "A -> B; rate = 1", at_most=0.0)
     refused("subject must be the handle", 3, "A -> B; rate = 1", at_most=1.0)
     links = mp.forces.Links([], [], stiffness=1.0)
-    refused("transitions of links are one text", links, "A -> B; rate = 1", at_most=1.0)
+    actions = "of links are unbind, bind, step, step back, once each; not 'A -> B'"
+    refused(actions, links, "A -> B; rate = 1", at_most=1.0)
+    refused("'bind' is there twice", links, "bind; rate = 1\nbind; rate = 2", at_most=1.0)
+    refused("at_most_created is of beads", links, "bind; rate = 1", at_most=1.0, at_most_created=1.0)
     refused("it has rate, energy", links, "unbind; rate = 1, energy = 2", at_most=1.0)
-
-
-def test_links_of_no_link_binding_are_refused():
-    _, system = fixed_beads(2, x=[[0.0, 0, 0], [3.0, 0, 0]])
-    links = system.add_force(mp.forces.Links([0], [1], stiffness=1.0, length=3.0, name="springs"))
-    system.add_jump(mp.jumps.CustomTransitions(links, "unbind; rate = 1", at_most=1.0, name="own"))
-    why = r"the links of springs must be those of one LinkBinding .* not of none"
-    refuses(mp.ParameterError, why, simulated, system)
-
-
-def test_links_of_heads_are_refused():
-    topology = mp.Topology()
-    nodes = [[[0.0, y, 0], [27.0, y, 0]] for y in (0.0, 35.0)]
-    actin = topology.add_filaments(nodes, 1.0, 1.0, constrained=False)
-    system = mp.System(topology)
-    pool = system.add_pool(mp.Pool(volume=1e6, counts={"X": 5}))
-    links = system.add_force(mp.forces.Links([], [], stiffness=0.5, length=35.0))
-    numbers = {"dissociation_constants": 1e-3, "off_rates": 0.3}
-    system.add_jump(mp.jumps.CrosslinkerBinding(links, actin.lattice(2.7), pool=pool["X"], **numbers))
-    system.add_jump(mp.jumps.CustomTransitions(links, "unbind; rate = 1", at_most=1.0, name="own"))
-    refuses(mp.ParameterError, "not of CrosslinkerBinding", simulated, system)

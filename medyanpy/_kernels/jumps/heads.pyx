@@ -549,15 +549,10 @@ cdef class Heads(LinkBinding):
                          double energy, double gain, double r) noexcept nogil:
         """The head at the end i of a link goes forth or back, where there is room."""
         cdef int32_t next = self.task.walk.beside[2 * i + back]
-        cdef int64_t id = self.id[i]
         if next == -1 or not self.sites.is_here(next):
             return self.drop(world, t, slot, i, other, energy, OFF_END, r)
         if self.is_full(next) or next == other:
             return 0
-        self.take(i, id)
-        self.other[other] = next
-        self.put(next, other, id)
         self.move_head(i, next)
-        self.changed_at(world, i, next)
-        self.changed_at(world, next, other)
+        self.step_end(world, i, other, next)
         return self.stepped(world, t, i, next, back, gain)

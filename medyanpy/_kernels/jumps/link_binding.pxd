@@ -173,6 +173,8 @@ cdef class LinkBinding(JumpOperation):
     cdef void take(self, Py_ssize_t i, int64_t id) noexcept nogil
     cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
     cdef void part(self, Py_ssize_t i, Py_ssize_t slot) noexcept nogil
+    # The first of a letter; then whether, and what, is to be measured again.
+    cdef void begin(self, World* world) noexcept nogil
     cdef void look(self, World* world) noexcept nogil
     cdef double gone(self, World* world, const double* now, const double* since) noexcept nogil
     cdef void rate_links(self, World* world) noexcept nogil
@@ -185,6 +187,12 @@ cdef class LinkBinding(JumpOperation):
     # Bounds do not hold: a walk over them does not end, or a rate is larger.
     cdef int lost(self, World* world) noexcept nogil
     cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil
+    # The slot of one of all links, by the number of its lower site; how many pairs are in the list, of `follow`.
+    cdef Py_ssize_t slot_of(self, int64_t k) noexcept nogil
+    cdef int64_t pairs_listed(self) noexcept nogil
+    # Whether the end i of a link from i to j may be at another site; and bring it there.
+    cdef bint may_step(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t next) noexcept nogil
+    cdef void step_end(self, World* world, Py_ssize_t i, Py_ssize_t j, Py_ssize_t next) noexcept nogil
     # Bounds of the links of two sites, and the sums of these.
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 

@@ -235,18 +235,24 @@ cdef void _add(Binding* t, Py_ssize_t block) noexcept nogil:
     t.rates[block] = total
 
 
+cdef void _find(Binding* t, Py_ssize_t block) noexcept nogil:
+    """Slots of links in a block."""
+    cdef Py_ssize_t s, first = BLOCK * block
+    t.n_live[block] = 0
+    for s in range(first, min(t.n * t.partners, first + BLOCK)):
+        if _is_live(t, s):
+            t.live[first + t.n_live[block]] = <int32_t> (s - first)
+            t.n_live[block] += 1
+
+
 cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Bounds of the links of one block, and their sum: as of `_add`, since all others are 0."""
     cdef Binding* t = <Binding*> task
     cdef Py_ssize_t b = first // BLOCK, s, k
     cdef double total = 0.0
     if not t.found:
-        t.n_live[b] = 0
-        for s in range(first, last):
-            t.rate[s] = 0.0
-            if _is_live(t, s):
-                t.live[first + t.n_live[b]] = <int32_t> (s - first)
-                t.n_live[b] += 1
+        memset(t.rate + first, 0, (last - first) * sizeof(double))
+        _find(t, b)
     for k in range(t.n_live[b]):
         s = first + t.live[first + k]
         _rate_slot(t, world, s)
@@ -788,10 +794,7 @@ cdef class LinkBinding(JumpOperation):
         cdef long long events = self.counts[2]
         cdef double most_off = 1.0001 * self.most_off * self.numbers[0] if self.numbers[0] > 0 else 0.0
         cdef int fault
-        if self.world != world.number or self.written != world.written:
-            self.compute_anew()
-            self.world = world.number
-            self.written = world.written
+        self.begin(world)
         draw_two(draws, u)
         most_on = self.most_on(h)
         other = self.other_rate(world)
@@ -830,6 +833,13 @@ cdef class LinkBinding(JumpOperation):
             # The letter marks what has happened: sites are where they were.
             self.looked_at = world.newest + 1
         return 0
+
+    cdef void begin(self, World* world) noexcept nogil:
+        """What is cached is of another world, or another state of it."""
+        if self.world != world.number or self.written != world.written:
+            self.compute_anew()
+            self.world = world.number
+            self.written = world.written
 
     cdef void look(self, World* world) noexcept nogil:
         """Whether links are to be measured again."""
@@ -1078,6 +1088,52 @@ cdef class LinkBinding(JumpOperation):
         self.changed_at(world, i, j)
         return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
 
+    cdef Py_ssize_t slot_of(self, int64_t k) noexcept nogil:
+        cdef Binding* t = &self.task
+        cdef Py_ssize_t b = 0, n = n_blocks(t.n * t.partners, BLOCK)
+        if self.found_at != self.n_changes[0]:
+            # Rates are made again when they are needed.
+            self.rated = False
+            memset(t.rate, 0, t.n * t.partners * sizeof(double))
+            for b in range(n):
+                _find(t, b)
+            self.found_at = self.n_changes[0]
+            b = 0
+        while b < n - 1 and k >= t.n_live[b]:
+            k -= t.n_live[b]
+            b += 1
+        return BLOCK * b + t.live[BLOCK * b + k]
+
+    cdef int64_t pairs_listed(self) noexcept nogil:
+        cdef int64_t n = 0
+        cdef int c
+        if self.made:
+            for c in range(CLASSES):
+                n += self.n_pairs[c]
+        return n
+
+    cdef bint may_step(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t next) noexcept nogil:
+        cdef Py_ssize_t k
+        if next == j or self.is_full(next):
+            return False
+        for k in range(self.task.partners * next, self.end[next]):
+            if self.other[k] == j:
+                return False
+        for k in range(self.apart_from[next], self.apart_from[next + 1]):
+            if self.apart[k] == j or self.held_at(self.apart[k]) > (self.apart[k] == i):
+                return False
+        return True
+
+    cdef void step_end(self, World* world, Py_ssize_t i, Py_ssize_t j, Py_ssize_t next) noexcept nogil:
+        cdef Py_ssize_t to = self.task.partners * j
+        while self.other[to] != i:
+            to += 1
+        self.take(i, self.id[to])
+        self.other[to] = <int32_t> next
+        self.put(next, j, self.id[to])
+        self.changed_at(world, i, next)
+        self.changed_at(world, next, j)
+
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         cdef Binding* t = &self.task
         cdef Py_ssize_t[2] sites = [i, j]
@@ -1090,7 +1146,9 @@ cdef class LinkBinding(JumpOperation):
                 _rate_slot(t, world, s)
             for b in range(first // BLOCK, n_blocks(last, BLOCK)):
                 _add(t, b)
+                _find(t, b)
         self.add_rates()
+        self.found_at += self.found_at == self.n_changes[0]
         self.n_changes[0] += 1
 
 

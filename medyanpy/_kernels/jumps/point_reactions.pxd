@@ -104,7 +104,7 @@ cdef class PointReactions(JumpOperation):
     cdef Py_ssize_t free_place(self, World* world) noexcept nogil
     cdef double rate_of(self, World* world, const Reaction* r) noexcept nogil
     cdef int attempt(self, World* world, double t, Py_ssize_t which, Draws* draws) noexcept nogil
-    # For classes whose changes of species are attempted at more than their rate: whether one goes on, and its affinity.
+    # For classes whose beads come, go and turn more rarely than they are tried: whether one goes on, and its affinity.
     cdef int thin(self, World* world, Py_ssize_t which, int32_t place, const Spot* spot, Draws* draws,
                   double* affinity, bint* goes) noexcept nogil
     cdef int weigh_bead(self, World* world, int32_t place, double sign) noexcept nogil

@@ -300,12 +300,12 @@ cdef class PointReactions(JumpOperation):
                 self.ground.draw_line(draws, line.d)
                 ends = self.ground.go(world, -r.fraction, line.d, &spot) and (
                     self.ground.go(world, 1.0 - r.fraction, line.d, &other))
-            elif r.kind == TURN:
-                fault = self.thin(world, which, a, &spot, draws, &affinity, &ends)
-                if fault != 0 or not ends:
-                    return fault
             if not ends:
                 return record_fault(world, TOO_FAR, a, -1)
+        if r.kind == TURN or r.kind == COME or r.kind == GO:
+            fault = self.thin(world, which, a, &spot, draws, &affinity, &ends)
+            if fault != 0 or not ends:
+                return fault
         if (r.taken >= 0 or r.given >= 0) and self.pool.n_cells > 1:
             self.ground.where(world, &spot, v)
             cell = self.pool.cell_of(v)
