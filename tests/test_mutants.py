@@ -173,3 +173,8 @@ def test_names_of_failed_tests_are_read_whole():
     )
     assert mutants.failed_tests(summary) == ["tests/a.py::test_one[log(a + x*x) - 1]", "tests/a.py::test_two",
                                              "tests/b.py::test_three[angles with anchors]", "tests/c.py"]  # fmt: skip
+
+
+def test_every_law_has_a_mutant_and_each_mutant_has_its_place():
+    """Code that moves takes its mutants with it: those whose text is not there any more break nothing."""
+    assert mutants.law_mutants()[1] == []
