@@ -146,14 +146,7 @@ class Branching(SeedJump):
                 raise ParameterError(f"{self.name}: molecule {self._molecule!r} and species {self._species!r} {why}")
         self._mothers = self._places_on_links(given["mothers"])
         self._nodes_counted = growing_sites.counted_from(self._mothers)
-        near, self._reach = given["near"], given["reach"]
-        if (near is None) != (self._reach is None):
-            raise ParameterError(f"{self.name}: give near= and reach= together, or none of them")
-        if near is not None and not isinstance(near, Handle | OfSpecies):
-            raise ParameterError(
-                f"{self.name}: near must be a handle of beads, or beads of a species as points.of(name), not {near!r}"
-            )
-        self._near: Handle | OfSpecies | None = near
+        self._take_near(given["near"], given["reach"])
 
     def _places_on_links(self, given: Any) -> Sites:
         """Return places on links: two nodes each."""
@@ -178,17 +171,11 @@ class Branching(SeedJump):
 
     @property
     def handles(self) -> tuple[Handle, ...]:
-        near = () if self._near is None else (self._activators[0],)
-        return tuple(dict.fromkeys((*self._mothers.handles, self._filaments, *near)))
+        return tuple(dict.fromkeys((*self._mothers.handles, *super().handles)))
 
     @property
     def _held_places(self) -> Sites:
         return self._mothers
-
-    @property
-    def _activators(self) -> tuple[Any, int]:
-        """Handle of the beads that activate, None where none do, and their species, -1: any."""
-        return (self._near.handle, self._near.number) if isinstance(self._near, OfSpecies) else (self._near, -1)
 
     @property
     def forces(self) -> "tuple[Force, ...]":
@@ -238,12 +225,10 @@ class Branching(SeedJump):
         layout.expect_width(self.name, self._n * handle.rise, f"{self.name}: a seed has")
         nodes = places.bead_numbers.reshape(-1, 2)
         whole = Sites.concatenate([places, *(Sites.beads(side) for side in nodes.T), self._nodes])
-        near, kind = self._activators
         operation = Kernel(
             self.name, self.every, bound_ends(handle, "both", layout), handle.rise, self._n, pool,
             self._species.number, self._molecule.number, whole.bind(layout), len(places),
-            None if near is None else layout.rank[near.kind.all_rows].astype(np.int32), kind, self._reach or 0.0,
-            layout.n, layout.momenta_sizes,
+            *self._near_for_kernel(layout), layout.n, layout.momenta_sizes,
         )  # fmt: skip
         operation.layout = layout
         self.update(operation, kT)

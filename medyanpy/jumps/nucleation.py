@@ -8,6 +8,8 @@ from medyanpy._kernels.jumps.nucleation import Nucleation as Kernel
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import GrowingFilaments
+from medyanpy.core.handles import Handle
+from medyanpy.core.species import OfSpecies
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import Given, argument, declared, number
 from medyanpy.jumps._filament_ends import bound_ends
@@ -29,6 +31,9 @@ class Nucleation(SeedJump):
     forces gain. The first node of a seed is at a uniform place of a region, its direction is uniform. Without growth M
     seeds that do not see each other have the weight :math:`(k V C^n/k_\mathrm{off})^M/M!` in a volume V.
 
+    Or seeds begin near beads that nucleate, such as formins: at a uniform place of a ball about each. Both rates are
+    then as many times these as there are such beads within reach of the first node.
+
     Parameters
     ----------
     filaments : GrowingFilaments
@@ -41,9 +46,9 @@ class Nucleation(SeedJump):
     TopologyError
         Not the handle of filaments with subunits and room for others.
     ParameterError
-        A number outside its domain, what is not a species of a pool, or a region without a volume. No region in a box
-        that is not periodic in all directions. More subunits than `Polymerization` of these filaments lets a link
-        have. No `FixmanPotential` on them.
+        A number outside its domain, what is not a species of a pool, or a region without a volume. Neither region nor
+        beads in a box that is not periodic in all directions; both of them, or one of near and reach without the other.
+        More subunits than `Polymerization` of these filaments lets a link have. No `FixmanPotential` on them.
 
     Notes
     -----
@@ -86,10 +91,18 @@ class Nucleation(SeedJump):
         "(2, 3) float, nm, optional", "Lower and upper corner of where first nodes are created; the periodic box where "
         "none is given.", default=None, kw_only=True, attribute="Corners of where first nodes are created.",
     )  # fmt: skip
+    near: Handle | OfSpecies | None = argument(
+        "handle, or beads of a species, optional", "Beads near which seeds begin and dissolve.", default=None,
+        kw_only=True, attribute="Beads near which seeds begin.",
+    )  # fmt: skip
+    reach: float | None = number("nm", "How near.", default=None, above=0.0, kw_only=True, fixed=True)
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
         self._take_seeds("species", given["species"], given["n"])
+        self._take_near(given["near"], given["reach"])
+        if self._near is not None and given["region"] is not None:
+            raise ParameterError(f"{self.name}: give region= or near=, not both")
         self._region = None
         if given["region"] is not None:
             region = array(f"{self.name}: region", given["region"], (2, 3))
@@ -109,16 +122,17 @@ class Nucleation(SeedJump):
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, region, pool = self._filaments, self._region, layout.pools[self._species.pool]
-        if region is None and not (layout.is_periodic and (np.isfinite(layout.box) & (layout.box > 0.0)).all()):
+        whole = layout.is_periodic and (np.isfinite(layout.box) & (layout.box > 0.0)).all()
+        if region is None and self._near is None and not whole:
             raise ParameterError(
-                f"{self.name}: give region=, two corners: without it filaments begin anywhere in a box that is "
-                "periodic in x, y and z"
+                f"{self.name}: give region=, two corners, or near=: without them filaments begin anywhere in a box "
+                "that is periodic in x, y and z"
             )
         layout.expect_width(self.name, self._n * handle.rise, f"{self.name}: a seed has")
         low, lengths = ((0.0, 0.0, 0.0), None) if region is None else (region[0], region[1] - region[0])
         operation = Kernel(
             self.name, self.every, bound_ends(handle, "both", layout), handle.rise, self._n, pool, self._species.number,
-            low, lengths, layout.n, layout.momenta_sizes,
+            low, lengths, layout.n, layout.momenta_sizes, *self._near_for_kernel(layout),
         )  # fmt: skip
         self.update(operation, kT)
         return operation

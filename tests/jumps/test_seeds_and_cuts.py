@@ -14,11 +14,14 @@ SIDE = 20.0
 
 
 def built(jumps, nodes=(), forces=(), pool=None, room=30, capacity_links=12, box=True, mass=1.0, timestep=0.05, seed=1,
-          threads=1, bending=0.0):  # fmt: skip
+          threads=1, bending=0.0, formins=()):  # fmt: skip
     """Filaments that may come: (handle, simulation). `jumps` are made of the handle and the pool."""
     topology = mp.Topology()
     handle = topology.add_filaments(list(nodes), mass, 1.0, rise=1.0, capacity_links=capacity_links,
                                     capacity_filaments=room, name="actin")  # fmt: skip
+    if len(formins):
+        species = {name: {"mass": 1.0, "friction": friction} for name, friction in (("active", 1.0), ("other", STILL))}
+        topology.add_beads(formins, species=species, counts={"active": len(formins) - 1, "other": 1}, name="formins")
     system = system_with(topology, mp.forces.FixmanPotential(handle, kT=1.0), box=(SIDE,) * 3 if box else None)
     if bending:
         system.add_force(mp.forces.FilamentBending(handle, bending))
@@ -31,7 +34,11 @@ def built(jumps, nodes=(), forces=(), pool=None, room=30, capacity_links=12, box
 
 
 def seeds(n=3, rate=1.0, off=2.0, **more):
-    return lambda actin, species: mp.jumps.Nucleation(actin, species, n, rate=rate, dissolution_rate=off, **more)
+    def made(actin, species):
+        near = {"near": actin.topology["formins"].of("active")} if "reach" in more else {}
+        return mp.jumps.Nucleation(actin, species, n, rate=rate, dissolution_rate=off, **near, **more)
+
+    return made
 
 
 def growth(on, off, subunits=(2, 5), **more):
@@ -79,14 +86,23 @@ def test_seeds_of_a_pool_that_is_used_up():
     check_shares("seeds", np.array(seen), np.exp(logs), sees=0.06)
 
 
-def test_seeds_in_a_trap():
-    """The mean number is k C^n/k_off times the integral of exp(-U/kT) over places and directions."""
+@pytest.mark.parametrize("formins", [0, 3])
+def test_seeds_in_a_trap(formins):
+    """The mean number is k C^n/k_off times the integral of exp(-U/kT) over places and directions.
+
+    So it is where they begin and dissolve only near beads that move in the trap too, as often as there are such beads.
+    """
     k, length, wanted = 0.3, 3.0, 4.0
     room = np.array([[-6.0] * 3, [6.0] * 3])
     integral = (np.pi / k) ** 1.5 * np.exp(-0.25 * k * length**2)
     trap = [lambda f: mp.forces.HarmonicTrap(f, k, [0.0, 0.0, 0.0])]
-    handle, simulation = built([seeds(rate=wanted * 2.0 / integral / 0.5**3, off=2.0, region=room)], forces=trap,
-                               box=False, timestep=0.05)  # fmt: skip
+    off, where = 2.0, {"region": room}
+    if formins:
+        trap.append(lambda f: mp.forces.HarmonicTrap(f.topology["formins"], k, [0.0, 0.0, 0.0], name="other trap"))
+        off, where = 6.0, {"reach": 4.5}
+    handle, simulation = built(
+        [seeds(rate=wanted * off / integral / 0.5**3, off=off, **where)], forces=trap, box=False, timestep=0.05,
+        formins=np.zeros((formins + 1, 3)) if formins else ())  # fmt: skip
     seen, kinetic = [], []
     simulation.step(200)
     for _ in range(4000):
@@ -94,7 +110,7 @@ def test_seeds_in_a_trap():
         state = look(simulation)
         seen.append(np.count_nonzero(handle.subunits(state)))
         # Five degrees of freedom each, whatever their number.
-        kinetic.append(state.kinetic_energy - 2.5 * seen[-1])
+        kinetic.append(state.kinetic_energy - 2.5 * seen[-1] - (1.5 * (formins + 1) if formins else 0.0))
     seen = np.array(seen)
     check_mean("seeds", seen, wanted, sees=0.8, time_series=True)
     check_mean("square", (seen - wanted) ** 2, wanted, sees=3.0, time_series=True)
@@ -123,6 +139,31 @@ def test_seeds_begin_anywhere_and_point_anywhere():
     along = np.einsum("ij,ij->i", v[:, 1] - v[:, 0], direction)
     assert np.abs(along).max() < 1e-9
     check_mean("kinetic energy", 0.5 * (v**2).sum(axis=(1, 2)), 2.5, sees=0.6)
+
+
+@pytest.mark.parametrize("apart", [1.5, 6.0])
+def test_seeds_begin_in_balls_about_beads(apart):
+    """As many as the volume of two, uniform in each, where they overlap too; none near a bead of another species."""
+    formins = [[1.0, 1.0, 1.0], [1.0 + apart, 1.0, 1.0], [10.0, 10.0, 10.0]]
+    handle, simulation = built([seeds(rate=0.0, off=0.0, reach=2.0)], timestep=1e-4, room=900, formins=formins)
+    simulation.step(1)
+    ball = 4.0 / 3.0 * np.pi * 2.0**3
+    simulation.context.system["Nucleation"].set(rate=600.0 / (2.0 * ball) / 0.5**3 / 1e-4)
+    heard = simulation.context.events()
+    simulation.step(1)
+    assert abs(len(heard.heard()) - 600.0) < 4.9 * np.sqrt(600.0)
+    state = look(simulation)
+    x = state.positions[handle.kind.ends_of(state)[handle.subunits(state) > 0]][:, 0]
+    far = np.array([np.linalg.norm((d := x - place) - SIDE * np.round(d / SIDE), axis=1) for place in formins[:2]])
+    # Beads and seeds move by a little in the step.
+    assert (far.min(axis=0) < 2.01).all()
+    height = max(0.0, 2.0 - 0.5 * apart)
+    lens = 2.0 * np.pi * height**2 * (6.0 - height) / 3.0
+    check_mean("in the first ball alone", (far[1] > 2.0).astype(float), 0.5 * (1.0 - lens / ball), sees=0.17)
+    if apart > 4.0:
+        cubed = (far.min(axis=0) / 2.0) ** 3
+        check_mean("radius cubed", cubed, 0.5, sees=0.1)
+        check_mean("its square", cubed**2, 1.0 / 3.0, sees=0.11)
 
 
 @pytest.mark.parametrize("n", [2, 1])
@@ -347,7 +388,11 @@ def test_state_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("error", "phrase", "jumps", "given"),
     [
-        (ParameterError, "give region=, two corners", [seeds()], {"box": False}),
+        (ParameterError, "give region=, two corners, or near=", [seeds()], {"box": False}),
+        (ParameterError, "give near= and reach= together",
+         [lambda f, g: mp.jumps.Nucleation(f, g, 3, rate=1.0, reach=2.0)], {}),
+        (ParameterError, "give region= or near=, not both", [seeds(reach=1.0, region=[[0.0] * 3, [1.0] * 3])],
+         {"formins": np.zeros((2, 3))}),
         (ParameterError, "region goes from 1 to 1 nm along y", [seeds(region=[[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]])], {}),
         (ParameterError, r"region must have shape \(2, 3\)", [seeds(region=[0.0, 1.0])], {}),
         (ParameterError, "n = 0", [seeds(0)], {}),

@@ -24,7 +24,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport exp_
-from medyanpy._kernels.core.program cimport World, is_there
+from medyanpy._kernels.core.program cimport World
 from medyanpy._kernels.core.sites cimport LinkedSites, Places, SiteRows, SiteTable, SomeSites
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds, PlaceKeeper
@@ -67,19 +67,10 @@ cdef class Branching(Seeds):
         one filament after another. The nodes of links follow the places.
     places : int
         m.
-    near : (k,) int32, optional
-        Places of beads that let branches begin and dissolve
-    kind : int
-        while they are of this species, -1 of any,
-    reach : float, nm
-        and as near as this.
     """
     cdef Py_ssize_t molecule
     cdef SiteTable whole
     cdef Py_ssize_t n_places
-    cdef const int32_t[::1] near
-    cdef int kind
-    cdef double reach
     cdef double release
     cdef double length, spread        # nm, of the spring: at rest, and (kT/k)^(1/2)
     cdef double angle[3]              # k, p, s of `Angles` over kT
@@ -100,14 +91,11 @@ cdef class Branching(Seeds):
     def __init__(self, str name, int every, FilamentEnds ends not None, double rise, int size,
                  PoolCounts pool not None, Py_ssize_t species, Py_ssize_t molecule, SiteTable whole not None,
                  Py_ssize_t places, const int32_t[::1] near, int kind, double reach, Py_ssize_t n, momenta):
-        Seeds.__init__(self, name, every, ends, rise, size, pool, species, n, momenta)
+        Seeds.__init__(self, name, every, ends, rise, size, pool, species, n, momenta, near, kind, reach)
         sites = places * 3 + ends.slots.shape[0] * ends.slots.shape[1]
         self.molecule = molecule
         self.whole = whole
         self.n_places = places
-        self.near = near
-        self.kind = kind
-        self.reach = reach
         self.number = 1
         self.site = np.full(ends.slots.shape[0], -1, np.int32)
         self.branch_at = np.full(places, -1, np.int32)
@@ -226,10 +214,6 @@ cdef class Branching(Seeds):
         return (self.pool.most(self.molecule, world.written) / self.pool.volume
                 * self.ways(self.pool.most(self.species, world.written)))
 
-    cdef double points(self) noexcept nogil:
-        """With how many each place is tried."""
-        return 1.0 if self.near is None else <double> self.near.shape[0]
-
     cdef double rate(self, World* world) noexcept nogil:
         return (self.points() * (self.on * self.most_ways(world) * self.n_places + self.off * self.site.shape[0])
                 + self.release * self.site.shape[0])
@@ -257,16 +241,9 @@ cdef class Branching(Seeds):
 
     cdef bint is_near(self, World* world, Py_ssize_t place, Py_ssize_t point) noexcept nogil:
         cdef double x[3]
-        cdef double d[3]
-        cdef Py_ssize_t bead
-        if self.near is None:
-            return True
-        bead = self.near[point]
-        if not is_there(world, bead) or (self.kind >= 0 and world.species[bead] != self.kind):
-            return False
-        self.whole.place(world, place, x)
-        displacement(&world.box, x, world.x + 3 * bead, d)
-        return dot(d, d) <= self.reach * self.reach
+        if self.near is not None:
+            self.whole.place(world, place, x)
+        return self.acts_at(world, point, x)
 
     cdef int branch(self, World* world, double t, Py_ssize_t place, Py_ssize_t point, Draws* draws) noexcept nogil:
         cdef double x[3]

@@ -27,6 +27,14 @@ cdef class Seeds(JumpOperation):
     cdef double on, off
     cdef public Ageing ageing
     cdef readonly Weights weights
+    cdef const int32_t[::1] near
+    cdef int kind
+    cdef double reach
+
+    # How many beads there may be near which seeds begin, 1 without; whether one is there; and near a place.
+    cdef double points(self) noexcept nogil
+    cdef bint acts(self, World* world, Py_ssize_t point) noexcept nogil
+    cdef bint acts_at(self, World* world, Py_ssize_t point, const double* x) noexcept nogil
 
     # C^n where the pool has this amount, with each molecule taken once.
     cdef double ways(self, double amount) noexcept nogil

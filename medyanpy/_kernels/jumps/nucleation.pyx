@@ -1,7 +1,9 @@
 """Seeds of filaments: n subunits of a pool become a filament of one link, and dissolve again.
 
 A seed is created at the rate k C^n for each volume, its first node at a uniform place of a region and its direction
-uniform on the sphere; one of exactly n subunits and one link, whose first node is in the region, dissolves at k_off.
+uniform on the sphere; one of exactly n subunits and one link, whose first node is in the region, dissolves at k_off. Or
+there is a ball about each of some beads in place of the region, and both rates are as many times that as there are
+balls around the first node.
 Both are multiplied by min(1, exp(-dU/kT)) of the energy that all forces gain. C^n is N!/(N - n)!/V^n of a pool that
 counts, of the cell where the first node is. So M seeds that do not see each other have the weight
 (k V C^n/k_off)^M / M!. Velocities are those of Maxwell's distribution, tangent to the link, and are heat.
@@ -9,11 +11,12 @@ counts, of the cell where the first node is. So M seeds that do not see each oth
 Attempts come at bounded rates: for the whole region as if all of it were the fullest cell, and for all filaments that
 there is room for as if each were such a seed.
 """
-from libc.math cimport INFINITY, floor, sqrt
+from libc.math cimport INFINITY, M_PI, floor, sqrt
 from libc.stdint cimport int32_t, int64_t
 
+from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport exp_, sincos2pi
-from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown, mark_moved
+from medyanpy._kernels.core.program cimport NO_ROOM, World, is_there, mark_grown, mark_moved
 from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
@@ -72,10 +75,17 @@ cdef class Seeds(JumpOperation):
     species : int
     n, momenta
         See `WorkSpace`.
+    near : (k,) int32, optional
+        Places of beads near which seeds begin and dissolve, at rates for each; inactive rows among them do nothing.
+    kind : int
+        Their species; -1: any.
+    reach : float, nm
+        How near.
     """
 
     def __init__(self, str name, int every, FilamentEnds ends not None, double rise, int size,
-                 PoolCounts pool not None, Py_ssize_t species, Py_ssize_t n, momenta):
+                 PoolCounts pool not None, Py_ssize_t species, Py_ssize_t n, momenta,
+                 const int32_t[::1] near=None, int kind=-1, double reach=0.0):
         self.describe(name, 0.0, False, every)
         self.ends = ends
         self.room = ends.room
@@ -85,6 +95,25 @@ cdef class Seeds(JumpOperation):
         self.species = species
         self.ageing = None
         self.weights = Weights(self, n, momenta)
+        self.near = near
+        self.kind = kind
+        self.reach = reach
+
+    cdef double points(self) noexcept nogil:
+        return 1.0 if self.near is None else <double> self.near.shape[0]
+
+    cdef bint acts(self, World* world, Py_ssize_t point) noexcept nogil:
+        cdef Py_ssize_t bead = self.near[point]
+        return is_there(world, bead) and (self.kind < 0 or world.species[bead] == self.kind)
+
+    cdef bint acts_at(self, World* world, Py_ssize_t point, const double* x) noexcept nogil:
+        cdef double d[3]
+        if self.near is None:
+            return True
+        if not self.acts(world, point):
+            return False
+        displacement(&world.box, x, world.x + 3 * <Py_ssize_t> self.near[point], d)
+        return dot(d, d) <= self.reach * self.reach
 
     cdef double ways(self, double amount) noexcept nogil:
         cdef double out = 1.0
@@ -236,23 +265,24 @@ cdef class Seeds(JumpOperation):
 
 
 cdef class Nucleation(Seeds):
-    """Seeds that begin anywhere in a region.
+    """Seeds that begin anywhere in a region, or near beads: in a ball about each.
 
     Parameters
     ----------
-    name, every, ends, rise, size, pool, species, n, momenta
+    name, every, ends, rise, size, pool, species, n, momenta, near, kind, reach
         See `Seeds`.
     low, lengths : (3,) float, nm
-        The region; without lengths, it is the periodic box.
+        The region; without lengths, it is the periodic box, or space where there are beads.
     """
     cdef double low[3]
     cdef double lengths[3]
     cdef bint everywhere
 
     def __init__(self, str name, int every, FilamentEnds ends not None, double rise, int size,
-                 PoolCounts pool not None, Py_ssize_t species, low, lengths, Py_ssize_t n, momenta):
+                 PoolCounts pool not None, Py_ssize_t species, low, lengths, Py_ssize_t n, momenta, near, int kind,
+                 double reach):
         cdef int c
-        Seeds.__init__(self, name, every, ends, rise, size, pool, species, n, momenta)
+        Seeds.__init__(self, name, every, ends, rise, size, pool, species, n, momenta, near, kind, reach)
         self.everywhere = lengths is None
         for c in range(3):
             self.low[c] = low[c]
@@ -270,11 +300,15 @@ cdef class Nucleation(Seeds):
 
     cdef double rate_of_seeds(self, World* world) noexcept nogil:
         """Of attempts at new ones, 1/s."""
-        cdef double volume = self.span(world, 0) * self.span(world, 1) * self.span(world, 2)
+        cdef double volume
+        if self.near is None:
+            volume = self.span(world, 0) * self.span(world, 1) * self.span(world, 2)
+        else:
+            volume = self.points() * (4.0 * M_PI / 3.0) * self.reach * self.reach * self.reach
         return self.on * volume * self.ways(self.pool.most(self.species, world.written))
 
     cdef double rate(self, World* world) noexcept nogil:
-        return self.rate_of_seeds(world) + self.off * self.ends.slots.shape[0]
+        return self.rate_of_seeds(world) + self.off * self.points() * self.ends.slots.shape[0]
 
     cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil:
         cdef double on = self.rate_of_seeds(world)
@@ -282,15 +316,26 @@ cdef class Nucleation(Seeds):
         cdef double place[3]
         cdef double out[3]
         cdef double most, off
-        cdef Py_ssize_t cell, filament
+        cdef Py_ssize_t cell, filament, m = <Py_ssize_t> self.points(), point = 0
         cdef int32_t node
         cdef int c
         if x < on:
             for c in range(3):
                 draw_two(draws, u + 2 * c)
             # Two for the direction and one to decide, three for the place.
-            for c in range(3):
-                place[c] = self.low[c] + u[3 + c] * self.span(world, c)
+            if self.near is None:
+                for c in range(3):
+                    place[c] = self.low[c] + u[3 + c] * self.span(world, c)
+            else:
+                point = min(<Py_ssize_t> (x / on * m), m - 1)
+                if not self.acts(world, point):
+                    return 0
+                # Uniform in a ball: its radius is the largest of three.
+                most = self.reach * max(u[3], max(u[4], u[5]))
+                draw_two(draws, u + 4)
+                on_sphere(u[4], u[5], place)
+                for c in range(3):
+                    place[c] = world.x[3 * self.near[point] + c] + most * place[c]
             cell = self.pool.cell_of(place)
             most = self.ways(self.pool.amount(cell, self.species))
             most /= self.ways(self.pool.most(self.species, world.written))
@@ -300,10 +345,13 @@ cdef class Nucleation(Seeds):
             for c in range(3):
                 out[c] = place[c] + self.size * self.rise * out[c]
             return self.create(world, t, u[0], most, cell, place, out, draws)
-        filament = min(<Py_ssize_t> ((x - on) / self.off), self.ends.slots.shape[0] - 1)
+        filament = min(<Py_ssize_t> ((x - on) / self.off), self.ends.slots.shape[0] * m - 1)
+        filament, point = filament // m, filament % m
         if not self.is_seed(world, filament, 0):
             return 0
         node = self.ends.end(2 * filament + 1).node
+        if self.near is not None:
+            return self.dissolve(world, t, filament, draws) if self.acts_at(world, point, world.x + 3 * node) else 0
         for c in range(3):
             off = world.x[3 * node + c] - self.low[c]
             if world.box_length != NULL and 0.0 < world.box_length[c] < INFINITY:
