@@ -784,14 +784,12 @@ cdef class NeighborList:
 
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil:
         cdef const Neighbors* near = &self.list
-        cdef int32_t id
         cdef int32_t e
         if not (near.groups[member] & 1 and near.groups[other] & 2 or near.groups[member] & 2
                 and near.groups[other] & 1):
             return False
-        id = near.sites.id[near.site[other]]
         for e in range(near.excluded_from[member], near.excluded_from[member + 1]):
-            if near.excluded[e] == id:
+            if near.excluded[e] == near.sites.id[near.site[other]]:
                 return False
         return True
 
