@@ -435,18 +435,18 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef bint _index_columns(Neighbors* near) noexcept nogil:
-    """Where columns of cells start; False: there is no memory."""
+cdef void _index_columns(Neighbors* near) noexcept nogil:
+    """Where columns of cells start. Without memory for that they are searched for."""
     cdef uint64_t columns = 3 * near.grid[1] * near.grid[2], column = 0
     cdef int32_t* grown
     cdef Py_ssize_t k
     near.n_columns = 0
     if columns > <uint64_t> (COLUMNS_PER_MEMBER * near.n + DIGITS):
-        return True
+        return
     if near.room_columns <= <Py_ssize_t> columns:
         grown = <int32_t*> realloc(near.column, (columns + 1) * sizeof(int32_t))
         if grown == NULL:
-            return False
+            return
         near.column = grown
         near.room_columns = <Py_ssize_t> columns + 1
     for k in range(near.n_cells + 1):
@@ -454,7 +454,6 @@ cdef bint _index_columns(Neighbors* near) noexcept nogil:
             near.column[column] = <int32_t> k
             column += 1
     near.n_columns = <Py_ssize_t> columns
-    return True
 
 
 cdef inline Py_ssize_t _seek_cell(
@@ -526,8 +525,7 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
             near.cell_start[near.n_cells] = <int32_t> s
             near.n_cells += 1
     near.cell_start[near.n_cells] = <int32_t> near.n
-    if not _index_columns(near):
-        return record_fault(world, OUT_OF_MEMORY, -1, -1)
+    _index_columns(near)
     over_blocks(_settle, near, world, near.n, ROWS_PER_BLOCK)
     for c in range(3):
         near.loose[c] = -1
