@@ -93,6 +93,11 @@ cdef struct Neighbors:
     Py_ssize_t n_cells
     uint64_t* cell_key
     int32_t* cell_start       # (n_cells + 1,) first slot
+    # Where those of each column of the grid start, (n_columns + 1,): their keys follow each other. n_columns is 0 where
+    # it has more than are worth it.
+    Py_ssize_t n_columns
+    Py_ssize_t room_columns
+    int32_t* column
     uint64_t grid[3]
     uint64_t cells_per_group
     double origin[3]
@@ -121,10 +126,10 @@ cdef struct Neighbors:
     int* stale                # whether a member has moved too far
     long long* examined       # candidates whose distance was computed
 
-    # Slots whose members a change has put further away than their rows allowed, until the list is built again: `loose`
-    # and `of_cell` start chains of them, -1 where there are none.
+    # Slots whose members a change has put further away than their rows allowed, until the list is built again: `loose`,
+    # by group, and `of_cell` start chains of them, -1 where there are none.
     Py_ssize_t n_strays
-    int32_t loose
+    int32_t loose[3]
     int32_t* of_cell          # (n_members,) by cell
     int32_t* next_stray       # (n_members,) by slot
     int32_t* chain            # (n_members,) by slot: its cell, LOOSE, or NOT_STRAY
@@ -183,7 +188,7 @@ cdef class NeighborList:
     # Only those that members of `groups` interact with.
     cdef Py_ssize_t near_box(
         self, World* world, const double* low, const double* high, int32_t groups) noexcept nogil
-    cdef Py_ssize_t collect(self, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t collect(self, uint64_t column, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil
     # The same of a member if that were at x (3,): those that it interacts with, in the order of numbers of sites.
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
     # Whether two members interact, however far apart.

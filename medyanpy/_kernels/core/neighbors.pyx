@@ -35,6 +35,8 @@ cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
 cdef uint64_t LARGEST_GRID = 1 << 20
 # Rows are mended while no more than one member in so many is a stray.
 cdef Py_ssize_t MOST_STRAYS = 8
+# Columns of cells are found by an index where there are no more of them than so many.
+cdef Py_ssize_t COLUMNS_PER_MEMBER = 4
 # Bits per pass of the sort by key.
 cdef enum:
     DIGIT = 11
@@ -433,6 +435,40 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
+cdef void _index_columns(Neighbors* near) noexcept nogil:
+    """Where columns of cells start. Without memory for that they are searched for."""
+    cdef uint64_t columns = 3 * near.grid[1] * near.grid[2], column = 0
+    cdef int32_t* grown
+    cdef Py_ssize_t k
+    near.n_columns = 0
+    if columns > <uint64_t> (COLUMNS_PER_MEMBER * near.n + DIGITS):
+        return
+    if near.room_columns <= <Py_ssize_t> columns:
+        grown = <int32_t*> realloc(near.column, (columns + 1) * sizeof(int32_t))
+        if grown == NULL:
+            return
+        near.column = grown
+        near.room_columns = <Py_ssize_t> columns + 1
+    for k in range(near.n_cells + 1):
+        while column <= columns and (k == near.n_cells or near.cell_key[k] >= column * near.grid[0]):
+            near.column[column] = <int32_t> k
+            column += 1
+    near.n_columns = <Py_ssize_t> columns
+
+
+cdef inline Py_ssize_t _seek_cell(
+    const Neighbors* near, uint64_t column, uint64_t key, Py_ssize_t hint,
+) noexcept nogil:
+    """First cell with this key or a higher one, of a column; fast if that is near `hint`, or there is an index."""
+    cdef Py_ssize_t k
+    if near.n_columns == 0:
+        return _seek(near.cell_key, near.n_cells, key, min(hint, near.n_cells - 1))
+    k = near.column[column]
+    if k == near.column[column + 1] or near.cell_key[k] >= key:
+        return k
+    return _seek(near.cell_key, near.column[column + 1], key, k)
+
+
 cdef int _build(Neighbors* near, World* world) noexcept nogil:
     cdef Py_ssize_t blocks
     cdef double low[3]
@@ -489,8 +525,10 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
             near.cell_start[near.n_cells] = <int32_t> s
             near.n_cells += 1
     near.cell_start[near.n_cells] = <int32_t> near.n
+    _index_columns(near)
     over_blocks(_settle, near, world, near.n, ROWS_PER_BLOCK)
-    near.loose = -1
+    for c in range(3):
+        near.loose[c] = -1
     near.n_strays = 0
     fault = over_blocks(_rows, near, world, near.n, ROWS_PER_BLOCK)
     if fault != 0:
@@ -640,6 +678,7 @@ cdef class NeighborList:
         free(self.list.examined)
         free(self.list.slot_of)
         free(self.list.row_of)
+        free(self.list.column)
         free(self.found)
 
     cdef int follow(self, World* world, const SiteArrays* sites) noexcept nogil:
@@ -713,7 +752,7 @@ cdef class NeighborList:
         cdef int64_t first[3]
         cdef int64_t last[3]
         cdef int64_t cells, y, z
-        cdef uint64_t base
+        cdef uint64_t base, column
         cdef Py_ssize_t n = 0, s
         cdef int32_t* grown
         cdef int c, group
@@ -743,31 +782,32 @@ cdef class NeighborList:
                 continue
             for z in range(first[2], last[2] + 1):
                 for y in range(first[1], last[1] + 1):
-                    base = (_around_grid(z, near.grid[2]) * near.grid[1] + _around_grid(y, near.grid[1])) * near.grid[0]
-                    base += group * near.cells_per_group
+                    column = _around_grid(z, near.grid[2]) * near.grid[1] + _around_grid(y, near.grid[1])
+                    column += group * near.grid[1] * near.grid[2]
+                    base = column * near.grid[0]
                     cells = <int64_t> near.grid[0]
                     if first[0] >= 0 and last[0] < cells:
-                        n = self.collect(base + <uint64_t> first[0], base + <uint64_t> last[0], n)
+                        n = self.collect(column, base + <uint64_t> first[0], base + <uint64_t> last[0], n)
                     elif first[0] < 0 and last[0] >= 0:
-                        n = self.collect(base, base + <uint64_t> last[0], n)
-                        n = self.collect(base + <uint64_t> (first[0] + cells), base + <uint64_t> (cells - 1), n)
+                        n = self.collect(column, base, base + <uint64_t> last[0], n)
+                        n = self.collect(column, base + <uint64_t> (first[0] + cells), base + <uint64_t> (cells - 1), n)
                     elif first[0] < cells and last[0] >= cells:
-                        n = self.collect(base + <uint64_t> first[0], base + <uint64_t> (cells - 1), n)
-                        n = self.collect(base, base + <uint64_t> (last[0] - cells), n)
+                        n = self.collect(column, base + <uint64_t> first[0], base + <uint64_t> (cells - 1), n)
+                        n = self.collect(column, base, base + <uint64_t> (last[0] - cells), n)
                     else:
-                        n = self.collect(
-                            base + _around_grid(first[0], near.grid[0]), base + _around_grid(last[0], near.grid[0]), n)
-        s = near.loose
-        while s >= 0 and n < near.n:
-            self.found[n] = <int32_t> s
-            n += 1
-            s = near.next_stray[s]
+                        n = self.collect(column, base + _around_grid(first[0], near.grid[0]),
+                                         base + _around_grid(last[0], near.grid[0]), n)
+            s = near.loose[group]
+            while s >= 0 and n < near.n:
+                self.found[n] = <int32_t> s
+                n += 1
+                s = near.next_stray[s]
         return n
 
-    cdef Py_ssize_t collect(self, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t collect(self, uint64_t column, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil:
         """Add what is in cells with keys from low to high to the n that are found; how many there are then."""
         cdef const Neighbors* near = &self.list
-        cdef Py_ssize_t cell = _seek(near.cell_key, near.n_cells, low, min(self.hint, near.n_cells - 1)), s
+        cdef Py_ssize_t cell = _seek_cell(near, column, low, self.hint), s
         self.hint = cell
         while cell < near.n_cells and near.cell_key[cell] <= high:
             for s in range(near.cell_start[cell], near.cell_start[cell + 1]):
@@ -784,14 +824,12 @@ cdef class NeighborList:
 
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil:
         cdef const Neighbors* near = &self.list
-        cdef int32_t id
         cdef int32_t e
         if not (near.groups[member] & 1 and near.groups[other] & 2 or near.groups[member] & 2
                 and near.groups[other] & 1):
             return False
-        id = near.sites.id[near.site[other]]
         for e in range(near.excluded_from[member], near.excluded_from[member + 1]):
-            if near.excluded[e] == id:
+            if near.excluded[e] == near.sites.id[near.site[other]]:
                 return False
         return True
 
@@ -821,16 +859,16 @@ cdef class NeighborList:
         cdef Neighbors* near = &self.list
         cdef double image[3]
         cdef uint64_t cell[3]
-        cdef uint64_t key
+        cdef uint64_t key, column
         cdef double f
         cdef int32_t* at
         cdef Py_ssize_t k
         cdef bint known = True
-        cdef int c
+        cdef int c, group = near.groups[near.member[slot]] - 1
         if near.chain[slot] == NOT_STRAY:
             near.n_strays += 1
         else:
-            at = &near.loose if near.chain[slot] == LOOSE else near.of_cell + near.chain[slot]
+            at = &near.loose[group] if near.chain[slot] == LOOSE else near.of_cell + near.chain[slot]
             while at[0] != slot:
                 at = near.next_stray + at[0]
             at[0] = near.next_stray[slot]
@@ -844,12 +882,12 @@ cdef class NeighborList:
             cell[c] = <uint64_t> f if known else 0
         near.chain[slot] = LOOSE
         if known:
-            key = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
-            key += (near.groups[near.member[slot]] - 1) * near.cells_per_group
-            k = _seek(near.cell_key, near.n_cells, key, near.n_cells // 2)
+            column = (group * near.grid[2] + cell[2]) * near.grid[1] + cell[1]
+            key = column * near.grid[0] + cell[0]
+            k = _seek_cell(near, column, key, near.n_cells // 2)
             if k < near.n_cells and near.cell_key[k] == key:
                 near.chain[slot] = <int32_t> k
-        at = &near.loose if near.chain[slot] == LOOSE else near.of_cell + near.chain[slot]
+        at = &near.loose[group] if near.chain[slot] == LOOSE else near.of_cell + near.chain[slot]
         near.next_stray[slot] = at[0]
         at[0] = <int32_t> slot
 
@@ -859,9 +897,9 @@ cdef class NeighborList:
         # It is the first of its chain.
         if near.chain[s] >= 0:
             near.of_cell[near.chain[s]] = near.next_stray[s]
-            near.next_stray[s] = near.loose
+            near.next_stray[s] = near.loose[near.groups[member] - 1]
             near.chain[s] = LOOSE
-            near.loose = s
+            near.loose[near.groups[member] - 1] = s
 
     # Rows of a few members that a change has put elsewhere: a row is complete again, and in the rows of its members.
     # What is left of it in other rows is beyond their range, and skipped.

@@ -31,20 +31,20 @@ polyhedron; J. Chen, Y. Han, Proc. 6th Symp. Comput. Geom., 360 (1990), unfoldin
 """
 import numpy as np
 
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.core.accumulate cimport Accumulator, Groups, Sum, note, to_grid
 from medyanpy._kernels.core.arrays cimport vector, zeros
-from medyanpy._kernels.core.box cimport Box, displacement
-from medyanpy._kernels.core.face_points cimport FacePoints
-from medyanpy._kernels.core.local_terms cimport Few
-from medyanpy._kernels.core.neighbors cimport NeighborList, Neighbors
+from medyanpy._kernels.core.box cimport Box, displacement, nearest_image
+from medyanpy._kernels.core.local_terms cimport Few, NeighborForce
+from medyanpy._kernels.core.neighbors cimport NeighborList, Neighbors, sort_by_id
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
+from medyanpy._kernels.core.prefetch cimport prefetch
 from medyanpy._kernels.core.program cimport (
-    DEGENERATE_TRIANGLE, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, TOO_FAR, Change, Operation, Quad, World, is_there,
+    DEGENERATE_TRIANGLE, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, TOO_FAR, Change, Quad, World,
 )
 from medyanpy._kernels.forces.radial cimport END, SOFT_SPHERE, WCA, evaluate, lennard_jones_end
 from medyanpy._kernels.core.sites cimport SiteTable
@@ -142,9 +142,13 @@ cdef struct Close:
     int32_t point             # row of `World.triangle`
     int32_t member
     int changes               # whether its triangle changes
+    double x[3]
     double away               # no more than how far it is from what changes
-    double s[4]               # where it is along each side of the square, if that is all that changes,
-    double h[4]               # and how far from its line
+    # If a square is all that changes: where it is along each side of it, how far from its line, and how far from the
+    # ends of all, one after another.
+    double s[4]
+    double h[4]
+    double to[5]
 
 
 # Two that may be joined by a path that changes, by their numbers among the points near it.
@@ -155,12 +159,23 @@ cdef struct Joined:
     double least              # no way through what changes is shorter, in either state
 
 
-# An edge beside a path, which does not cross it: its ends in the plane and in space, as seen from the path's start.
-cdef struct Beside:
-    double a[2]
-    double b[2]
-    double at_a[3]
-    double at_b[3]
+# Triangles that follow each other, with their corners as they come: in space as seen from the start, in the plane, and
+# on which side of the path they are, positive to the right.
+cdef struct Strip:
+    double at[MOST_BESIDE + 3][3]
+    double flat[MOST_BESIDE + 3][2]
+    double side[MOST_BESIDE + 3]
+    int beside[MOST_BESIDE][2]    # ends of edges that it does not cross, counter-clockwise
+    int portal[MOST_BESIDE][2]    # and of those that it crosses, the right one first
+
+
+# Where straight paths from a point begin: its triangle.
+cdef struct Start:
+    double lay[6]             # as of `_lay`
+    double n[3]               # along the normal
+    double weight[3]          # of the point
+    double at[3][3]           # corners as seen from the point
+    double flat[3][2]         # the same in the plane
 
 
 # What one thread works with. Memory grows where it must and is kept.
@@ -241,6 +256,23 @@ cdef inline double nearest(const double* a, const double* b, const double* right
         return sqrt(ff)
     s = along(side, foot)
     return ff / s if s > 0.0 else 0.0
+
+
+cdef inline double through(const Close* one, const Close* other, const Rim* rim) noexcept nogil:
+    """No way between two points outside a square that leads through it is shorter."""
+    cdef double d[4]
+    cdef double place, away, first, last
+    cdef int k
+    for k in range(4):
+        away = one.h[k] + other.h[k]
+        # Where the shortest one by this line crosses it, times that: there, or by the end that is next to it.
+        place = one.s[k] * other.h[k] + other.s[k] * one.h[k]
+        first = one.to[k] + other.to[k]
+        last = one.to[k + 1] + other.to[k + 1]
+        d[k] = (one.s[k] - other.s[k]) * (one.s[k] - other.s[k]) + away * away
+        d[k] = first * first if place < 0.0 else d[k]
+        d[k] = last * last if place > away * rim[k].length else d[k]
+    return sqrt(min(min(d[0], d[1]), min(d[2], d[3])))
 
 
 cdef inline double by(double s, double h, double t, double k, double low, double high) noexcept nogil:
@@ -1048,17 +1080,6 @@ cdef int _add(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int t
     return 0
 
 
-cdef inline void _see(const Box* box, const Rim* rim, const double* x, double* s, double* h) noexcept nogil:
-    """How far along a line a place is, and how far from it."""
-    cdef double d[3]
-    cdef int c
-    displacement(box, rim.first, x, d)
-    s[0] = dot(d, rim.unit)
-    for c in range(3):
-        d[c] -= s[0] * rim.unit[c]
-    h[0] = sqrt(dot(d, d))
-
-
 cdef double _section(const World* world, Py_ssize_t p, Py_ssize_t q, double most) noexcept nogil:
     """The length of a path from one in-triangle point to another, where a plane through both cuts the triangles: no
     less than the shortest, by more than rounding. INFINITY where it is longer than `most`, or meets a border."""
@@ -1127,159 +1148,161 @@ cdef double _section(const World* world, Py_ssize_t p, Py_ssize_t q, double most
     return INFINITY
 
 
-cdef inline void _pass_by(
-    Beside* beside, const double* a, const double* b, const double* at_a, const double* at_b,
-) noexcept nogil:
-    memcpy(beside.a, a, sizeof(beside.a))
-    memcpy(beside.b, b, sizeof(beside.b))
-    memcpy(beside.at_a, at_a, sizeof(beside.at_a))
-    memcpy(beside.at_b, at_b, sizeof(beside.at_b))
-
-
-cdef inline bint _may_leave(const Beside* beside, const double* goal, double length) noexcept nogil:
-    """Whether a path from the start that leaves over this edge may come to the goal by less than a length. From there
-    on it is no shorter than the straight line in space."""
+cdef inline bint _may_leave(const Strip* strip, int a, int b, const double* goal, double length) noexcept nogil:
+    """Whether a path from the start that leaves over an edge may come to the goal by less than a length. From there on
+    it is no shorter than the straight line in space."""
     cdef double E[3]
     cdef double e[3]
     cdef double d[2]
-    cdef double edge, inverse, own, height, t, square
-    cdef int c
-    d[0] = beside.b[0] - beside.a[0]
-    d[1] = beside.b[1] - beside.a[1]
+    cdef double edge, own, away, far, t, place
+    cdef int c, k
+    d[0] = strip.flat[b][0] - strip.flat[a][0]
+    d[1] = strip.flat[b][1] - strip.flat[a][1]
     for c in range(3):
-        E[c] = beside.at_b[c] - beside.at_a[c]
-        e[c] = goal[c] - beside.at_a[c]
+        E[c] = strip.at[b][c] - strip.at[a][c]
+        e[c] = goal[c] - strip.at[a][c]
+    # All times the length of the edge.
     edge = along(d, d)
-    inverse = 1.0 / edge
-    own = -along(beside.a, d)
-    height = turn(beside.b, beside.a)
-    height *= height * inverse
+    own = -along(strip.flat[a], d)
+    away = fabs(turn(strip.flat[a], strip.flat[b]))
     t = dot(e, E)
-    square = max(dot(e, e) - t * t * inverse, 0.0)
+    far = sqrt(max(dot(e, e) * edge - t * t, 0.0))
     # By any place of its line.
-    if (own - t) * (own - t) * inverse + height + square + 2.0 * sqrt(height * square) >= (
-            length * length * (1.0 + SLACK)):
+    if (own - t) * (own - t) + (away + far) * (away + far) >= edge * length * length * (1.0 + SLACK):
         return False
-    edge = sqrt(edge)
-    inverse = 1.0 / edge
+    # By the one where it is shortest, or by the end that is next to that; as in `through`.
+    place = own * far + t * away
+    if place < 0.0:
+        c = a
+    elif place > edge * (away + far):
+        c = b
+    else:
+        return True
+    for k in range(3):
+        e[k] = goal[k] - strip.at[c][k]
     # What is not a number, too.
-    return not (by(own * inverse, sqrt(height), t * inverse, sqrt(square), 0.0, edge) >= length)
+    return not sqrt(along(strip.flat[c], strip.flat[c])) + sqrt(dot(e, e)) >= length
 
 
-cdef double _straight(const World* world, Py_ssize_t p, Py_ssize_t q, double most) noexcept nogil:
+cdef void _set_out(const World* world, Py_ssize_t p, Start* start) noexcept nogil:
+    """The triangle of in-triangle point p."""
+    cdef const double* x = world.x + 3 * (world.n_cartesian + p)
+    cdef const int32_t* beads = world.faces + 3 * <Py_ssize_t> world.triangle[p]
+    cdef double e[3]
+    cdef double u[3]
+    cdef double* lay = start.lay
+    cdef double* w = start.weight
+    cdef int i, j, k, c
+    displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[0], world.x + 3 * <Py_ssize_t> beads[1], e)
+    displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[0], world.x + 3 * <Py_ssize_t> beads[2], u)
+    cross(e, u, start.n)
+    lay[0] = lay[1] = lay[3] = 0.0
+    lay[2] = sqrt(dot(e, e))
+    lay[4] = dot(e, u) / lay[2]
+    lay[5] = sqrt(dot(start.n, start.n)) / lay[2]
+    w[1], w[2] = world.barycentric[2 * p], world.barycentric[2 * p + 1]
+    w[0] = (1.0 - w[1]) - w[2]
+    for i in range(3):
+        displacement(&world.box, x, world.x + 3 * <Py_ssize_t> beads[i], start.at[i])
+        j, k = (i + 1) % 3, (i + 2) % 3
+        for c in range(2):
+            start.flat[i][c] = w[j] * (lay[2 * i + c] - lay[2 * j + c]) + w[k] * (lay[2 * i + c] - lay[2 * k + c])
+
+
+cdef double _straight(
+    const World* world, Start* start, Py_ssize_t p, Py_ssize_t q, double most, double least,
+) noexcept nogil:
     """The length of the shortest path between two in-triangle points, where it leads straight through triangles near
     those that a plane through both cuts, and none that leaves these can be shorter. INFINITY where there is none below
-    `most`; -1 where only a search can tell."""
+    `most`; -1 where only a search can tell. Of what is shorter than `least`, that of any path that is."""
     cdef const double* x = world.x + 3 * (world.n_cartesian + p)
-    cdef const double* own = world.barycentric + 2 * p
     cdef const double* theirs = world.barycentric + 2 * q
     cdef Py_ssize_t face = world.triangle[p], goal = world.triangle[q]
-    cdef const int32_t* beads = world.faces + 3 * face
-    cdef Beside beside[MOST_BESIDE]
-    # The right and the left end of each edge that it crosses, in the plane.
-    cdef double portal[MOST_BESIDE][4]
-    cdef double at[3][3]      # corners of a triangle as seen from the start
-    cdef double flat[3][2]    # the same in the plane
-    cdef double lay[6]
-    cdef double begin_at[3][3]
-    cdef double begin[3][2]
-    cdef double side[3]       # of the plane or line: positive to the right
+    cdef const int32_t* beads
+    cdef double* lay = start.lay
+    cdef Strip strip
     cdef double d[3]
     cdef double e[3]
     cdef double u[3]
     cdef double n[3]
     cdef double plane[3]
-    cdef double w[3]
     cdef double last[3]
     cdef double place[2]
     cdef double aim[2]
-    cdef double along_edge, height, square, length
+    cdef double along_edge, height, inverse, length
     cdef int32_t across
-    cdef int i, j, k, c, right, left, new, out, turns, crossed = 0, passed = 2
+    cdef int i, j, c, right, left, new, out, turns, crossed = 0, passed = 0
     displacement(&world.box, x, world.x + 3 * (world.n_cartesian + q), d)
     if dot(d, d) > most * most * (1.0 + SLACK):
         return INFINITY
-    displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[0], world.x + 3 * <Py_ssize_t> beads[1], e)
-    displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[0], world.x + 3 * <Py_ssize_t> beads[2], u)
-    cross(e, u, n)
-    lay[0] = lay[1] = lay[3] = 0.0
-    lay[2] = sqrt(dot(e, e))
-    lay[4] = dot(e, u) / lay[2]
-    lay[5] = sqrt(dot(n, n)) / lay[2]
     if not (lay[5] > 0.0):
         return -1.0
-    w[1], w[2] = own[0], own[1]
-    w[0] = (1.0 - w[1]) - w[2]
     if face == goal:
         # As in `_look`.
         for c in range(2):
-            place[c] = (theirs[0] - w[1]) * (lay[2 + c] - lay[c]) + (theirs[1] - w[2]) * (lay[4 + c] - lay[c])
+            place[c] = (
+                (theirs[0] - start.weight[1]) * (lay[2 + c] - lay[c])
+                + (theirs[1] - start.weight[2]) * (lay[4 + c] - lay[c]))
         length = sqrt(along(place, place))
         return length if length < most else INFINITY
-    cross(d, n, plane)
-    for i in range(3):
-        displacement(&world.box, x, world.x + 3 * <Py_ssize_t> beads[i], begin_at[i])
-        j, k = (i + 1) % 3, (i + 2) % 3
-        for c in range(2):
-            begin[i][c] = w[j] * (lay[2 * i + c] - lay[2 * j + c]) + w[k] * (lay[2 * i + c] - lay[2 * k + c])
+    cross(d, start.n, plane)
+    memcpy(strip.at, start.at, sizeof(start.at))
+    memcpy(strip.flat, start.flat, sizeof(start.flat))
     for turns in range(MOST_TURNS + 1):
         if turns == MOST_TURNS:
             return -1.0
         face = world.triangle[p]
-        memcpy(at, begin_at, sizeof(at))
-        memcpy(flat, begin, sizeof(flat))
         # First those that the plane cuts, then those that a line to where the goal was is in.
         for i in range(3):
-            side[i] = dot(plane, at[i]) if turns == 0 else -turn(place, flat[i])
+            strip.side[i] = dot(plane, strip.at[i]) if turns == 0 else -turn(place, strip.flat[i])
         memcpy(aim, place, sizeof(aim))
-        crossed, passed, out = 0, 2, -1
+        crossed, out = 0, -1
         # Out over the edge whose first end is to the right and whose second is to the left, as in `_section`.
         for i in range(3):
-            if side[(i + 1) % 3] >= 0.0 and side[(i + 2) % 3] < 0.0:
+            if strip.side[(i + 1) % 3] >= 0.0 and strip.side[(i + 2) % 3] < 0.0:
                 out = i
         if out < 0:
             return -1.0
         right, left = (out + 1) % 3, (out + 2) % 3
-        _pass_by(beside, flat[out], flat[right], at[out], at[right])
-        _pass_by(beside + 1, flat[left], flat[out], at[left], at[out])
+        strip.beside[0][0], strip.beside[0][1] = out, right
+        strip.beside[1][0], strip.beside[1][1] = left, out
+        passed, new = 2, 2
         while True:
             across = world.opposite[3 * face + out]
             if across < 0 or passed == MOST_BESIDE:
                 return -1.0
-            memcpy(portal[crossed], flat[right], sizeof(place))
-            memcpy(portal[crossed] + 2, flat[left], sizeof(place))
+            strip.portal[crossed][0], strip.portal[crossed][1] = right, left
             crossed += 1
+            new += 1
             # The far corner, as in `_enter`.
             face = across // 3
             j = across % 3
             beads = world.faces + 3 * face
-            new = 3 - right - left
-            displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[(j + 1) % 3],
-                         world.x + 3 * <Py_ssize_t> beads[(j + 2) % 3], e)
             displacement(&world.box, world.x + 3 * <Py_ssize_t> beads[(j + 1) % 3],
                          world.x + 3 * <Py_ssize_t> beads[j], u)
+            for c in range(3):
+                e[c] = strip.at[right][c] - strip.at[left][c]
+                strip.at[new][c] = strip.at[left][c] + u[c]
             cross(e, u, n)
-            square = dot(e, e)
-            along_edge = dot(u, e) / square
-            height = sqrt(dot(n, n)) / square
+            inverse = 1.0 / dot(e, e)
+            along_edge = dot(u, e) * inverse
+            height = sqrt(dot(n, n)) * inverse
             if not (height > 0.0):
                 return -1.0
-            place[0] = flat[right][0] - flat[left][0]
-            place[1] = flat[right][1] - flat[left][1]
-            flat[new][0] = flat[left][0] + (along_edge * place[0] - height * place[1])
-            flat[new][1] = flat[left][1] + (along_edge * place[1] + height * place[0])
+            place[0] = strip.flat[right][0] - strip.flat[left][0]
+            place[1] = strip.flat[right][1] - strip.flat[left][1]
+            strip.flat[new][0] = strip.flat[left][0] + (along_edge * place[0] - height * place[1])
+            strip.flat[new][1] = strip.flat[left][1] + (along_edge * place[1] + height * place[0])
             if face == goal:
                 break
-            for c in range(3):
-                at[new][c] = at[left][c] + u[c]
-            side[new] = dot(plane, at[new]) if turns == 0 else -turn(aim, flat[new])
+            strip.side[new] = dot(plane, strip.at[new]) if turns == 0 else -turn(aim, strip.flat[new])
             # It takes the place of the end on its side.
-            if side[new] < 0.0:
-                _pass_by(beside + passed, flat[left], flat[new], at[left], at[new])
+            if strip.side[new] < 0.0:
+                strip.beside[passed][0], strip.beside[passed][1] = left, new
                 left = new
                 out = (j + 1) % 3
             else:
-                _pass_by(beside + passed, flat[new], flat[right], at[new], at[right])
+                strip.beside[passed][0], strip.beside[passed][1] = new, right
                 right = new
                 out = (j + 2) % 3
             passed += 1
@@ -1288,22 +1311,40 @@ cdef double _straight(const World* world, Py_ssize_t p, Py_ssize_t q, double mos
         last[0] = (1.0 - last[1]) - last[2]
         for c in range(2):
             place[c] = (
-                last[j] * flat[new][c] + last[(j + 1) % 3] * flat[left][c] + last[(j + 2) % 3] * flat[right][c])
+                last[j] * strip.flat[new][c] + last[(j + 1) % 3] * strip.flat[left][c]
+                + last[(j + 2) % 3] * strip.flat[right][c])
         i = 0
-        while i < crossed and turn(portal[i], place) > 0.0 and turn(place, portal[i] + 2) > 0.0:
+        while i < crossed and turn(strip.flat[strip.portal[i][0]], place) > 0.0 and (
+                turn(place, strip.flat[strip.portal[i][1]]) > 0.0):
             i += 1
         if i == crossed:
             break
     length = sqrt(along(place, place))
+    if length < least:
+        return length
     # Whatever leaves these triangles first does so over one of the edges beside, those of the last left out: from where
     # it enters that, nothing is shorter than straight on.
     for i in range(passed):
-        if _may_leave(beside + i, d, min(length, most)):
+        if _may_leave(&strip, strip.beside[i][0], strip.beside[i][1], d, min(length, most)):
             return -1.0
     return length if length < most else INFINITY
 
 
-cdef class MeshPairs(Operation):
+cdef inline bint _is_first(
+    const Box* box, const Ball* balls, Py_ssize_t ball, double most, const double* x,
+) noexcept nogil:
+    """Whether a place is within range of a ball, and of none before that."""
+    cdef double d[3]
+    cdef Py_ssize_t b
+    for b in range(ball + 1):
+        displacement(box, balls[b].center, x, d)
+        # What is not a number counts as near.
+        if not dot(d, d) >= (most + balls[b].radius) * (most + balls[b].radius):
+            return b == ball
+    return False
+
+
+cdef class MeshPairs(NeighborForce):
     """A radial energy of in-triangle points by their distance along the membrane.
 
     Parameters
@@ -1319,8 +1360,6 @@ cdef class MeshPairs(Operation):
     slots : Accumulator
         Of all vertices, and behind them all in-triangle points.
     """
-    cdef SiteTable sites
-    cdef readonly NeighborList neighbors
     cdef Accumulator slots
     cdef MeshTask task
     cdef list arrays
@@ -1328,12 +1367,8 @@ cdef class MeshPairs(Operation):
     cdef int threads
     cdef double* partial
     cdef double* total        # (slots, 3)
-    # Of changes. Points by face; the member that each is, -1: none.
-    cdef FacePoints in_faces  # None before any change
-    cdef int32_t[::1] member  # (n_points,)
-    # Faces that change, and balls around them in both states; all faces near these, and points in them.
-    cdef Few near_faces       # the first n_changing of them change
-    cdef Py_ssize_t n_changing
+    # Faces that a change concerns, None before any, and balls around them in both states; points near these.
+    cdef Few changing
     cdef Ball* balls
     cdef Py_ssize_t n_balls, room_balls
     cdef Rim rim[4]
@@ -1346,8 +1381,7 @@ cdef class MeshPairs(Operation):
     def __cinit__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites, Accumulator slots):
         cdef MeshTask* t = &self.task
         self.name = name
-        self.sites = sites
-        self.neighbors = neighbors
+        self.watch(neighbors, sites)
         self.slots = slots
         self.threads = slots.threads
         self.arrays = []
@@ -1396,9 +1430,7 @@ cdef class MeshPairs(Operation):
         self.energy = 0.0
         if n == 0:
             return 0
-        fault = self.sites.gather(world)
-        if fault == 0:
-            fault = self.neighbors.follow(world, &self.sites.now)
+        fault = self.look(world)
         if fault == 0:
             fault = self.neighbors.index(world)
         if fault != 0:
@@ -1479,60 +1511,27 @@ cdef class MeshPairs(Operation):
 
     # Where a few beads and triangles change ---------------------------------------------------------------------
     # A path through a face that changes has both of its ends in reach: their ways to that face are no longer than the
-    # path, and no shorter than their distances from it in space. Faces near it hang together, since such ways lead
-    # through them.
-
-    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
-        if self.in_faces is not None:
-            self.in_faces.changed(world, change)
-        return True
-
-    cdef bint is_local(self) noexcept nogil:
-        return True
-
-    cdef int index(self, World* world) noexcept nogil:
-        cdef Neighbors* near = &self.neighbors.list
-        cdef Py_ssize_t m
-        cdef int fault = 0
-        if not near.valid or near.indexed != near.builds or (
-                world.living != NULL and world.living[0] != near.living):
-            fault = self.sites.gather(world)
-            if fault == 0:
-                fault = self.neighbors.locate(world, &self.sites.now)
-        if self.in_faces is None:
-            with gil:
-                self.member = np.full(world.n_points, -1, np.int32)
-                self.near_faces = Few(world.n_faces)
-                for m in range(near.n_members):
-                    self.member[near.site[m] - world.n_cartesian] = <int32_t> m
-                self.in_faces = FacePoints(np.flatnonzero(np.asarray(self.member) >= 0), world.n_points, world.n_faces)
-        self.in_faces.follow(world)
-        return fault
+    # path, and no shorter than their distances from it in space.
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
-        cdef Py_ssize_t i
+        cdef int fault = 0
         if self.task.near.n_members == 0:
             return True
-        if self.task.partners != NULL or self.index(world) != 0 or not self.take_faces(world, change):
-            self.release()
+        if self.task.partners != NULL:
             return False
-        self.n_changing = self.near_faces.n
-        i = 0
-        while i < self.near_faces.n:
-            if not self.take_points(world, self.near_faces.items[i], i < self.n_changing):
-                self.release()
-                return False
-            self.reach_on(world, self.near_faces.items[i])
-            i += 1
-        if not self.join(world):
-            self.release()
-            return False
-        return True
+        if not self.neighbors.is_current(world):
+            fault = self.sites.gather(world)
+        if fault == 0:
+            fault = self.neighbors.locate(world, &self.sites.now)
+        if fault == 0 and self.take_faces(world, change) and self.take_points(world) and self.join(world):
+            return True
+        self.release()
+        return False
 
     cdef void release(self) noexcept nogil:
-        if self.near_faces is not None:
-            self.near_faces.clear()
-        self.n_changing = self.n_balls = self.n_close = self.n_joined = 0
+        if self.changing is not None:
+            self.changing.clear()
+        self.n_balls = self.n_close = self.n_joined = 0
 
     cdef bint take_faces(self, World* world, const Change* change) noexcept nogil:
         """Faces that change, and a ball around each, or the two at an edge, that holds them in both states."""
@@ -1540,6 +1539,9 @@ cdef class MeshPairs(Operation):
         cdef int32_t corners[4]
         cdef const Rings* rings
         cdef Py_ssize_t i, s, face
+        if self.changing is None:
+            with gil:
+                self.changing = Few(world.n_faces)
         self.has_rim = change.n_flips == 1
         for i in range(change.n_beads):
             self.has_rim &= change.beads[i] >= world.n_vertices
@@ -1549,8 +1551,8 @@ cdef class MeshPairs(Operation):
             self.lay_rim(world, self.rim + 2, quads.b, quads.d)
             self.lay_rim(world, self.rim + 3, quads.d, quads.a)
         for i in range(change.n_flips):
-            self.near_faces.add(quads[i].first)
-            self.near_faces.add(quads[i].second)
+            self.changing.add(quads[i].first)
+            self.changing.add(quads[i].second)
             corners[0], corners[1], corners[2], corners[3] = quads[i].a, quads[i].b, quads[i].c, quads[i].d
             if not self.surround(world, change, corners, 4):
                 return False
@@ -1562,7 +1564,7 @@ cdef class MeshPairs(Operation):
             rings = &(<Triangles> change.triangles).rings
             for s in range(rings.starts[change.beads[i]], rings.ends[change.beads[i]]):
                 face = rings.corners[s] // 3
-                self.near_faces.add(face)
+                self.changing.add(face)
                 if not self.surround(world, change, world.faces + 3 * face, 3):
                     return False
         return True
@@ -1611,16 +1613,24 @@ cdef class MeshPairs(Operation):
         for c in range(3):
             rim.unit[c] *= inverse
 
-    cdef void see_rim(self, World* world, Close* close) noexcept nogil:
+    cdef void see_rim(self, World* world, const double* x, Close* close) noexcept nogil:
         """Where a point is, as seen from each side of the square."""
+        cdef double d[3]
         cdef double beyond, least = INFINITY
-        cdef int k
+        cdef int k, c
         for k in range(4):
-            _see(&world.box, self.rim + k, world.x + 3 * (world.n_cartesian + close.point), close.s + k, close.h + k)
+            displacement(&world.box, self.rim[k].first, x, d)
+            close.to[k] = sqrt(dot(d, d))
+            close.s[k] = dot(d, self.rim[k].unit)
+            for c in range(3):
+                d[c] -= close.s[k] * self.rim[k].unit[c]
+            close.h[k] = dot(d, d)
             beyond = max(-close.s[k], close.s[k] - self.rim[k].length)
             beyond = max(beyond, 0.0)
-            least = min(least, close.h[k] * close.h[k] + beyond * beyond)
-        close.away = max(close.away, sqrt(least))
+            least = min(least, close.h[k] + beyond * beyond)
+            close.h[k] = sqrt(close.h[k])
+        close.to[4] = close.to[0]
+        close.away = sqrt(least)
 
     cdef bint join(self, World* world) noexcept nogil:
         """Pairs whose path may change; False where there is no memory."""
@@ -1631,28 +1641,19 @@ cdef class MeshPairs(Operation):
         cdef Joined* joined
         cdef double d[3]
         cdef Py_ssize_t i, j
-        cdef int k
         for i in range(self.n_close):
             one = self.close + i
-            # Of the two ends of a path one is at most half of it away from where it changes.
-            if one.away > 0.5 * end:
-                continue
-            for j in range(self.n_close):
+            for j in range(i + 1, self.n_close):
                 other = self.close + j
-                if one.away + other.away > end or (other.away <= 0.5 * end and j <= i):
+                if one.away + other.away > end:
                     continue
                 least = 0.0
-                displacement(&world.box, world.x + 3 * (world.n_cartesian + one.point),
-                             world.x + 3 * (world.n_cartesian + other.point), d)
+                displacement(&world.box, one.x, other.x, d)
                 square = dot(d, d)
                 if not one.changes and not other.changes:
                     if square > end * end:
                         continue
-                    least = one.away + other.away
-                    if self.has_rim:
-                        least = INFINITY
-                        for k in range(4):
-                            least = min(least, by(one.s[k], one.h[k], other.s[k], other.h[k], 0.0, self.rim[k].length))
+                    least = through(one, other, self.rim) if self.has_rim else one.away + other.away
                     # Longer than counts: they do not notice.
                     if least > end:
                         continue
@@ -1683,60 +1684,65 @@ cdef class MeshPairs(Operation):
             least = min(least, sqrt(dot(d, d)) - self.balls[k].radius)
         return max(least, 0.0)
 
-    cdef void reach_on(self, World* world, Py_ssize_t face) noexcept nogil:
-        """Go on to the faces across those edges of a face that are in reach of what changes."""
-        cdef double d[3]
-        cdef double e[3]
-        cdef const double* start
-        cdef const Ball* ball
-        cdef const int32_t* beads = world.faces + 3 * face
-        cdef double reach, ee, de
-        cdef Py_ssize_t b
-        cdef int32_t across
-        cdef int i, c
-        for i in range(3):
-            across = world.opposite[3 * face + i]
-            if across < 0 or self.near_faces.has[across // 3]:
-                continue
-            start = world.x + 3 * <Py_ssize_t> beads[(i + 1) % 3]
-            displacement(&world.box, start, world.x + 3 * <Py_ssize_t> beads[(i + 2) % 3], e)
-            ee = dot(e, e)
-            for b in range(self.n_balls):
-                ball = self.balls + b
-                displacement(&world.box, start, ball.center, d)
-                # The nearest place of the edge.
-                reach = self.task.range * (1.0 + SLACK) + ball.radius
-                de = dot(d, e)
-                if dot(d, d) > reach * reach and de > 0.0:
-                    de = de / ee if de < ee else 1.0
-                    for c in range(3):
-                        d[c] -= de * e[c]
-                # What is not a number, too.
-                if not dot(d, d) > reach * reach:
-                    self.near_faces.add(across // 3)
-                    break
+    cdef bint take_points(self, World* world) noexcept nogil:
+        """Points near what changes; False where there is no memory."""
+        cdef Neighbors* near = &self.neighbors.list
+        cdef int32_t* found
+        cdef double low[3]
+        cdef double high[3]
+        cdef double reach = self.task.range * (1.0 + SLACK)
+        cdef Py_ssize_t b, i, n, p, kept
+        cdef int c, rest
+        for b in range(self.n_balls):
+            for c in range(3):
+                low[c] = self.balls[b].center[c] - self.balls[b].radius
+            nearest_image(&world.box, low)
+            for c in range(3):
+                high[c] = low[c] + 2.0 * self.balls[b].radius
+            n = self.neighbors.near_box(world, low, high, 3)
+            if n < 0:
+                return False
+            found = self.neighbors.found
+            kept = 0
+            for i in range(n):
+                found[kept] = found[i]
+                kept += _is_first(&world.box, self.balls, b, reach, near.now + 4 * <Py_ssize_t> found[i])
+            # Sums are in an order that does not depend on the age of the list.
+            sort_by_id(near.row, found, kept)
+            for i in range(kept):
+                p = near.row[found[i]] - world.n_cartesian
+                prefetch(world.triangle + p)
+                prefetch(world.barycentric + 2 * p)
+            # Those in what changes first: most pairs are theirs.
+            for rest in range(2):
+                for i in range(kept):
+                    p = near.row[found[i]] - world.n_cartesian
+                    if self.changing.has[world.triangle[p]] != rest and not self.take_point(
+                            world, p, near.member[found[i]], near.now + 4 * <Py_ssize_t> found[i]):
+                        return False
+        return True
 
-    cdef bint take_points(self, World* world, Py_ssize_t face, bint changes) noexcept nogil:
-        cdef int32_t p = self.in_faces.head[face]
-        cdef Close* close
-        cdef Py_ssize_t _i
-        cdef double away = 0.0
-        for _i in range(world.n_points):
-            if p < 0:
-                break
-            if not changes:
-                away = self.away(world, world.x + 3 * (world.n_cartesian + p))
-            if away < self.task.range * (1.0 + SLACK) and is_there(world, world.n_cartesian + p):
-                close = <Close*> _room(self.close, &self.room_close, self.n_close, sizeof(Close), world, -1)
-                if close == NULL:
-                    return False
-                self.close = close
-                close += self.n_close
-                close.point, close.member, close.away, close.changes = p, self.member[p], away, changes
-                if self.has_rim and not changes:
-                    self.see_rim(world, close)
-                self.n_close += 1
-            p = self.in_faces.next[p]
+    cdef bint take_point(self, World* world, Py_ssize_t p, int32_t member, const double* x) noexcept nogil:
+        cdef Py_ssize_t corner = 3 * <Py_ssize_t> world.triangle[p]
+        cdef Close* close = <Close*> _room(self.close, &self.room_close, self.n_close, sizeof(Close), world, -1)
+        cdef int k
+        if close == NULL:
+            return False
+        prefetch(world.faces + corner)
+        prefetch(world.opposite + corner)
+        self.close = close
+        close += self.n_close
+        close.point, close.member = <int32_t> p, member
+        close.changes = self.changing.has[world.triangle[p]]
+        close.away = 0.0
+        memcpy(close.x, x, sizeof(close.x))
+        if self.has_rim and not close.changes:
+            self.see_rim(world, x, close)
+        elif not close.changes:
+            close.away = self.away(world, x)
+        for k in range(3):
+            prefetch(world.x + 3 * <Py_ssize_t> world.faces[corner + k])
+        self.n_close += not close.away >= self.task.range * (1.0 + SLACK)
         return True
 
     cdef int local_energy_now(self, World* world, double most, double* out) noexcept nogil:
@@ -1766,6 +1772,7 @@ cdef class MeshPairs(Operation):
         cdef double u[4]
         cdef double length
         cdef Joined* joined = self.joined
+        cdef Start start
         cdef Py_ssize_t i = 0, k, p, other, kept = 0
         cdef int32_t one
         cdef int fault
@@ -1775,14 +1782,15 @@ cdef class MeshPairs(Operation):
             p = self.close[one].point
             s.point = world.n_cartesian + p
             s.n_targets = 0
+            _set_out(world, p, &start)
             while i < self.n_joined and joined[i].one == one:
                 other = self.close[joined[i].other].point
-                length = _straight(world, p, other, t.range)
+                # By a way that is shorter than any through what changes: they do not notice.
+                length = _straight(world, &start, p, other, t.range, joined[i].least / (1.0 + KNOWN) if choose else 0.0)
                 self.examined += 1
                 if length < 0.0:
                     # Only a search tells, from a way that there is.
                     s.range = min(t.range, _section(world, p, other, t.range))
-                # By a way elsewhere that is shorter than any through what changes: they do not notice.
                 if not choose or joined[i].least < (s.range if length < 0.0 else length) * (1.0 + KNOWN):
                     joined[kept] = joined[i]
                     kept += 1

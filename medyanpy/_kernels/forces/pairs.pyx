@@ -33,7 +33,7 @@ from medyanpy._kernels.forces.radial cimport (
 )
 from medyanpy._kernels.core.sites cimport SiteTable
 from medyanpy._kernels.core.special cimport erfc_over_gauss, gauss_
-from medyanpy._kernels.core.simd_gather cimport TOGETHER, add_rows, fetch, keep
+from medyanpy._kernels.core.simd_gather cimport SHORT_ROW, TOGETHER, add_rows, fetch, keep, number, sort_short
 from medyanpy._kernels.core.vec3 cimport dot
 
 cdef enum:
@@ -440,7 +440,9 @@ cdef class Pairs(NeighborForce):
         cdef double end_squared = self.task.end_squared
         cdef int32_t* partner = self.partners
         cdef int32_t own = near.slot_of[self.member[k]]
-        cdef Py_ssize_t i, j, m = 0
+        # Whether nobody has to be asked with whom it interacts.
+        cdef bint all_do = near.excluded == NULL and not near.present[0] and not near.present[1]
+        cdef Py_ssize_t i, j, m
         cdef int fault = 0
         if self.task.kind == SOFT_SPHERE and not near.equal:
             end_squared = near.reach * near.reach
@@ -459,14 +461,15 @@ cdef class Pairs(NeighborForce):
                 e = a[n + i] - x1
                 f = a[2 * n + i] - x2
                 square[i] = d * d + e * e + f * f
-        for i in range(n):
-            if not square[i] < end_squared:
-                continue
-            partner[m] = self.neighbors.found[i]
-            m += 1
-        sort_by_id(near.id, partner, m)
+        m = number(square, <int> n, end_squared, 0, -1, partner)
         for i in range(m):
-            if self.neighbors.interact(self.member[k], near.member[partner[i]]):
+            partner[i] = self.neighbors.found[partner[i]]
+        if m <= SHORT_ROW:
+            sort_short(near.id, partner, <int> m)
+        else:
+            sort_by_id(near.id, partner, m)
+        for i in range(m):
+            if all_do or self.neighbors.interact(self.member[k], near.member[partner[i]]):
                 fault |= self.add_pair(world, own, partner[i], x, near.now + 4 * <Py_ssize_t> partner[i], out)
         for j in range(k):
             if self.member[j] >= 0 and self.neighbors.interact(self.member[k], self.member[j]):

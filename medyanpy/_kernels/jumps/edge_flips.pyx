@@ -26,6 +26,7 @@ from medyanpy._kernels.core.elementary cimport exp_, sincos_
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.beads.membrane cimport faces_of_flip
 from medyanpy._kernels.core.parallel cimport record_fault
+from medyanpy._kernels.core.prefetch cimport prefetch, prefetch_doubles
 from medyanpy._kernels.core.program cimport Change, LOST_COUNT, Quad, World, is_there
 from medyanpy._kernels.core.triangles cimport CAN_FLIP, Triangles
 from medyanpy._kernels.core.vec3 cimport dot
@@ -43,6 +44,8 @@ cdef enum:
     TO_QUAD = 10
     TO_RING = 6
     TO_FACES = 2
+    # Of the points in a face, so many.
+    MOST_FETCHED = 16
     ROOM = 32
 
 
@@ -209,6 +212,22 @@ cdef class EdgeFlips(JumpOperation):
         one = self.soon(k + TO_FACES, h)
         if one != NULL and one.quad.first >= 0:
             self.triangles.fetch_around(&one.quad)
+            if world.n_points > 0:
+                self.fetch_points(world, one.quad.first)
+                self.fetch_points(world, one.quad.second)
+
+    cdef void fetch_points(self, World* world, Py_ssize_t face) noexcept nogil:
+        """What `take_points` reads of the points in a face, where lists of these are made."""
+        cdef Py_ssize_t p = self.head[face - self.first_face], _k
+        for _k in range(MOST_FETCHED):
+            if p < 0:
+                break
+            prefetch(world.triangle + p)
+            prefetch(world.barycentric + 2 * p)
+            prefetch_doubles(world.v + 3 * (world.n_cartesian + p), 3)
+            prefetch_doubles(world.x + 3 * (world.n_cartesian + p), 3)
+            prefetch(world.mass + world.n_cartesian + p)
+            p = self.next[p]
 
     cdef Coming* soon(self, Py_ssize_t k, double h) noexcept nogil:
         """Attempt k, where it has been drawn and has an edge."""

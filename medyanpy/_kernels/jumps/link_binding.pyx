@@ -66,9 +66,15 @@ cdef double LARGEST_EXPONENT = 230.0
 # All coordinates of sites that were nowhere: a number, as states hold.
 cdef double NOWHERE = 1e300
 
+# 2^-c.
+cdef double[CLASSES] SHARE
+for number in range(CLASSES):
+    SHARE[number] = 0.5**number
+
+
 cdef inline double _halved(double x, int c) noexcept nogil:
     """x 2^-c, exactly."""
-    return x / <double> (<long long> 1 << c)
+    return x * SHARE[c]
 
 
 cdef double energy_of(const Rule* rule, double r, double* tension) noexcept nogil:
