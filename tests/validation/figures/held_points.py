@@ -75,26 +75,6 @@ def _law(ratios: np.ndarray) -> np.ndarray:
     return np.asarray(each @ square / each.sum(axis=1))
 
 
-def _cold(copies: int, steps: int) -> Row:
-    """Kinetic energy with weak friction, beside what the loss at edges leaves of it."""
-    mesh, rate, h = TriangleMesh.icosphere(3.0, 0), 0.1, 0.04
-    s = held.Held(mesh, copies, *_spread(mesh, copies, POINTS, 4), m=1.0, rate=rate, seed=5)
-    s.heat()
-    s.step(h, steps)
-    looks = []
-    for _ in range(10):
-        s.step(h, steps // 10)
-        looks.append(s.kinetic())
-    freedom = 3 * len(mesh.vertices) + 2 * POINTS
-    T = 2.0 * np.mean(looks) / freedom
-    # The same copies without O.
-    before, end = s.energy(), 1.0
-    s.step(h, round(end / h), thermostat=False)
-    deficit = (before - s.energy()).mean() / end / (2.0 * rate) / (0.5 * freedom)
-    says = f"own law: what crossings take, O gives back; T = {T:.3f}, where BAGOGAB has 1"
-    return Row(near_line("1 - T with friction over mass 0.1, m = M", 1.0 - T, deficit, 0.4), says)
-
-
 def _cost(copies: int) -> dict[Any, float]:
     """Processor time of a step, by sweeps; 0 are the points of BAGOGAB."""
     mesh, times = TriangleMesh.icosphere(3.0, 0), {}
@@ -169,7 +149,6 @@ def held_points(work: Work) -> Made:
             "own law: 2 for light points, whose impulses drive others off the mesh")]),
         Row(z_line("energy lost at a crossing, m = M, dt = 0.01, kT", half[0], np.hypot(half[1], losses[-1, 1]),
                    losses[-1, 0], ""), "own law: the same for any timestep, here of 0.02"),
-        *([] if work.quick else [_cold(80, 300)]),
         *(Row(mean_line(f"held, m = {m:g} M: <Σλ²>", x, float(_law(np.array([m]))[0])),
               "own law: density √(1 + (m/M) Σλ²)") for m, x in zip(ratios, kept, strict=True)),
         *(Row(mean_line(f"BAGOGAB, m = {m:g} M: <Σλ²>", x, 0.5), "exp(-PE/kT) dA, PE = 0")
