@@ -87,7 +87,8 @@ def rods_and_a_filament(topology, tolerance=1e-13):
 
 
 def bodies_on_a_vesicle(topology, tolerance=1e-13):
-    """A vesicle with points in it; a body at a ball joint of a vertex, another vertex at a distance from a bead."""
+    """A vesicle with points in it; a body at a ball joint of a vertex, one at a place in a triangle, another vertex at
+    a distance from a bead."""
     mesh = mp.TriangleMesh.icosphere(3.0, 1)
     vesicle = topology.add_membrane(mesh, 1.0, 0.2)
     topology.add_intriangle_points(vesicle, 20, mass=0.5, friction=0.3, seed=2)
@@ -98,6 +99,12 @@ def bodies_on_a_vesicle(topology, tolerance=1e-13):
     topology.constrain(DISTANCE, [vesicle.beads[7], bead.beads[0]], d=1.5, tolerance=tolerance)
     centre = topology.add_rigid_bodies([1.4 * mesh.vertices[9]], [TURNED], 1.0, [0.5, 0.6, 0.7], (0.3, 0.4))
     topology.constrain(DISTANCE, [vesicle.beads[9], centre.beads[0]], d=1.2, tolerance=tolerance)
+    # In a triangle of none of these vertices.
+    corners = next(face for face in mesh.faces if not np.isin(face, [3, 7, 9]).any())
+    place = mp.Sites.weighted(vesicle.beads[[corners]], [[0.5, 0.3, 0.2]])
+    foot = np.array([0.5, 0.3, 0.2]) @ mesh.vertices[corners]
+    stands = topology.add_rigid_bodies([1.3 * foot], [TURNED], 1.0, [0.5, 0.6, 0.7], (0.3, 0.4))
+    topology.join(stands.sites(within(TURNED, [-0.3 * foot])), place, tolerance=tolerance)
 
 
 SYSTEMS = {f.__name__.replace("_", " "): f for f in (bodies_in_a_chain, rods_and_a_filament, bodies_on_a_vesicle)}

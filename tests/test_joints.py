@@ -126,6 +126,64 @@ def test_joints_keep_momentum_and_angular_momentum(kind, freedom):
     assert list(context.get_state(energy=True).temperatures) == ["rigid bodies"]
 
 
+def test_a_bead_on_a_link_is_a_mass_there():
+    """A link of two nodes with a bead at a third of it is a stiff rod of the three masses: its centre moves at constant
+    velocity, it turns at constant speed, and the error falls as dt²."""
+    errors = []
+    for h in (0.02, 0.01):
+        topology = mp.Topology()
+        link = topology.add_filament([[-1.0, 0, 0], [2.0, 0, 0]], node_mass=[1.5, 1.0], tolerance=1e-13)
+        bead = topology.add_beads([[0.0, 0, 0]], 2.0)
+        third = mp.Sites.weighted([link.beads], [[2.0 / 3.0, 1.0 / 3.0]])
+        made = topology.join(third, bead, length=1.0, tolerance=1e-13)
+        assert made.texts[0] == "w1*x1 + w2*x2 - x3"
+        mass, x = np.array([1.5, 1.0, 2.0]), np.array([-1.0, 2.0, 0.0])
+        centre, spin, drift = mass @ x / mass.sum(), 0.7, np.array([0.1, 0.2, -0.3])
+        context = mp.Context(mp.System(topology), mp.VerletIntegrator(h))
+        context.set_velocities(drift + np.outer(spin * (x - centre), [0.0, 1.0, 0.0]))
+        context.step(round(4.0 / h))
+        angle = 4.0 * spin
+        along = np.array([np.cos(angle), np.sin(angle), 0.0])
+        exact = [centre, 0.0, 0.0] + 4.0 * drift + np.outer(x - centre, along)
+        errors.append(np.abs(whole(context).positions - exact).max())
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
+    assert errors[0] < 1e-3
+
+
+def test_paths_in_a_box_are_those_without():
+    """Joints through a side of the box: nothing of them knows of it."""
+    paths = []
+    for box in (None, [11.0, 11.0, 11.0]):
+        topology = mp.Topology()
+        rods_and_a_filament(topology)
+        system = mp.System(topology, box=box)
+        for rod in ("one", "two"):
+            system.add_force(mp.forces.RodElasticity(topology[rod], [20.0, 20.0], 30.0, [9.0, 9.0], 9.0))
+        context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=4))
+        context.set_velocities_to_temperature(kT=1.0, seed=5)
+        context.step(50)
+        paths.append(context.get_state(positions=True, velocities=True))
+    np.testing.assert_allclose(paths[1].positions, paths[0].positions, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(paths[1].orientations, paths[0].orientations, rtol=0, atol=1e-11)
+
+
+def test_edges_flip_beside_joints():
+    topology = mp.Topology()
+    bodies_on_a_vesicle(topology)
+    membrane = topology.membranes[0]
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneBending(membrane, 20.0))
+    system.add_force(mp.forces.MembraneFoldRepulsion(membrane, 20.0))
+    system.add_jump(mp.jumps.EdgeFlips(membrane, rate=30.0))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAGOGABJ", 0.01, kT=1.0, seed=4))
+    context.set_velocities_to_temperature(kT=1.0, seed=5)
+    context.step(20)
+    state = context.get_state(positions=True, velocities=True, energy=True)
+    assert state.counts["EdgeFlips"][1] > 5
+    held = Held(topology)
+    assert (np.abs(held.gaps(topology, state)) < held.allowed + 1e-14).all()
+
+
 def test_bodies_that_are_fixed_to_each_other_move_as_one():
     """As the whole body of their masses and moments, with an error that falls as dt²."""
     from scipy.spatial.transform import Rotation
@@ -395,7 +453,12 @@ def test_joints_that_start_apart_are_brought_together():
     ({"second": mp.Sites.anchors([[1.0, 0, 0]])}, mp.TopologyError, "does not hold where they start"),
     ({"second": mp.Sites.anchors([[1.5, 0, 0]] * 2)}, mp.TopologyError, "first has 1 places and second 2"),
     ({"first": mp.Sites.anchors([[1.5, 0, 0]])}, mp.TopologyError, "only the second may be anchors"),
-    ({"first": mp.Sites.weighted([[0, 1]], [[0.5, 0.5]])}, mp.TopologyError, r"first\[0\] is a mean of beads"),
+    ({"first": mp.Sites.weighted([[0, 1]], [[0.5, 0.5]]), "kind": "fixed"}, mp.TopologyError,
+     r"first\[0\] is a mean of beads \[0, 1\] .* has no orientation for a fixed joint"),
+    ({"first": mp.Sites.weighted([[0, 1]], [[0.5, 0.5]]) + mp.Sites.beads([2])}, mp.TopologyError,
+     r"first\[1\] is of 1 beads, and others are of 2: join places of each number of beads in a call of their own"),
+    ({"first": mp.Sites.beads([2]) + mp.Sites.anchors([[1.5, 0, 0]])}, mp.TopologyError,
+     r"first\[1\] is an anchor among beads"),
     ({"second": [2], "kind": "fixed"}, mp.TopologyError, "bead 2 of 'beads', which has no orientation for a fixed"),
     ({"first": [2], "second": mp.Sites.anchors([[1.5, 0, 0]])}, mp.ParameterError, "give length="),
     ({"length": 0.0}, mp.ParameterError, "length = 0"),

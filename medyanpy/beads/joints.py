@@ -1,6 +1,6 @@
 """Joints of bodies and rods: constraints between places that are fixed to them."""
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -22,12 +22,13 @@ _KINDS = ("ball", "hinge", "fixed")
 
 
 class _Side(NamedTuple):
-    """One side of m joints: beads (m,) with arms (m, 3) and orientations (m, 4), or places in space (m, 3).
+    """One side of m joints: means of k beads each, (m, k), or places in space (m, 3).
 
-    Radii (m,) are 0 of what does not turn.
+    Where k is 1, with arms (m, 3) and orientations (m, 4) of the beads. Radii (m,) are 0 of what does not turn.
     """
 
     beads: np.ndarray | None
+    weights: np.ndarray
     arms: np.ndarray
     orientations: np.ndarray
     places: np.ndarray
@@ -49,9 +50,10 @@ def join(
     ----------
     first, second : Sites, handle or (m,) int
         The two places of each of m joints, which are together where beads start, to 1e-3 of `length`. Places of bodies
-        are ``bodies.sites(arms)``, ends of rods ``rods.tips("end")``; beads and handles mean the beads themselves. The
-        second may be ``Sites.anchors(places)``, which do not move. Hinges and fixed joints need bodies or nodes of
-        rods, or a body and a place in space.
+        are ``bodies.sites(arms)``, ends of rods ``rods.tips("end")``; beads and handles mean the beads themselves.
+        ``Sites.weighted`` are places between beads: on links of filaments, in triangles of membranes; all of one side
+        of as many beads. The second may be ``Sites.anchors(places)``, which do not move. Hinges and fixed joints need
+        bodies or nodes of rods, or a body and a place in space.
     kind : "ball", "hinge" or "fixed"
         Which removes 3, 5 or 6 degrees of freedom.
     axes : (3,) or (m, 3) float, dimensionless, not zero
@@ -72,8 +74,8 @@ def join(
     ParameterError
         Another kind. Axes that are missing or zero, or given without a hinge. A length outside its domain.
     TopologyError
-        As `constrain`. Numbers of places that differ. Weighted sites and places on filaments that grow. Sides of hinges
-        and fixed joints that do not turn.
+        As `constrain`. Numbers of places that differ; places of one side of different numbers of beads, or on filaments
+        that grow. Sides of hinges and fixed joints that do not turn.
 
     Examples
     --------
@@ -108,9 +110,11 @@ def join(
             still = found.radii == 0.0
             if found.beads is not None and still.any():
                 i = int(np.argmax(still))
+                bead = int(found.beads[i, 0])
+                place = f"bead {bead}" if found.beads.shape[1] == 1 else f"a mean of beads {found.beads[i].tolist()}"
                 raise TopologyError(
-                    f"{what}: {side}[{i}] is bead {found.beads[i]} of "
-                    f"{topology.handle_of(int(found.beads[i])).name!r}, which has no orientation for a {kind} joint"
+                    f"{what}: {side}[{i}] is {place} of {topology.handle_of(bead).name!r}, which has no orientation "
+                    f"for a {kind} joint"
                 )
     if length is None:
         lengths = np.maximum.reduce([np.linalg.norm(s.arms, axis=1) for s in (one, other)] + [one.radii, other.radii])
@@ -120,9 +124,7 @@ def join(
         lengths = np.array(per_item(f"{what}: length", length, m, above=0.0))
     name = topology._name(what, name, "joints")
     texts, beads, arms, numbers = _rows(kind, one, other, _directions(what, kind, axes, m), lengths)
-    return constrain(
-        topology, texts, beads, arms=arms, length=lengths, tolerance=tolerance, name=name, **numbers
-    )
+    return constrain(topology, texts, beads, arms=arms, length=lengths, tolerance=tolerance, name=name, **numbers)
 
 
 def _side(topology: "Topology", what: str, given: Any) -> _Side:
@@ -134,17 +136,20 @@ def _side(topology: "Topology", what: str, given: Any) -> _Side:
     arms = np.zeros((n, 3)) if sites.arms is None else sites.arms
     if not counts.any():
         identity = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
-        return _Side(None, arms, identity, sites.anchor_positions, np.zeros(n))
-    if (counts != 1).any():
-        i = int(np.argmax(counts != 1))
-        kind = "an anchor among beads" if counts[i] == 0 else "a mean of beads"
-        raise TopologyError(f"{what}[{i}] is {kind}: joints hold beads and places of bodies, one each")
-    beads = sites.bead_numbers
+        return _Side(None, np.zeros((n, 0)), arms, identity, sites.anchor_positions, np.zeros(n))
+    most = int(counts.max())
+    if (counts != most).any():
+        i = int(np.argmax(counts != most))
+        has = "an anchor among beads" if counts[i] == 0 else f"of {counts[i]} beads, and others are of {most}"
+        raise TopologyError(f"{what}[{i}] is {has}: join places of each number of beads in a call of their own")
+    beads, weights = (values.reshape(n, most) for values in (sites.bead_numbers, sites.weights))
     radii = np.zeros(topology.n_beads)
-    for body in topology.oriented_handles:
-        radii[body.beads] = np.sqrt(body.inertia.sum(axis=1) / (2.0 * body.mass))
-    orientations = Bodies.of(topology).orientations[beads]
-    return _Side(beads, arms, orientations, np.zeros((n, 3)), radii[beads])
+    if most == 1:
+        # Means of bodies do not turn.
+        for body in topology.oriented_handles:
+            radii[body.beads] = np.sqrt(body.inertia.sum(axis=1) / (2.0 * body.mass))
+    orientations = Bodies.of(topology).orientations[beads[:, 0]]
+    return _Side(beads, weights, arms, orientations, np.zeros((n, 3)), radii[beads[:, 0]])
 
 
 def _directions(what: str, kind: str, axes: Any, m: int) -> np.ndarray:
@@ -170,21 +175,40 @@ def _rows(
     # Which directions of the first side are right angles to which of the second.
     pairs = {"ball": [], "hinge": [(0, 1), (0, 2)], "fixed": [(0, 1), (1, 2), (2, 0)]}[kind]
     mine, theirs = sorted({i for i, _ in pairs}), sorted({j for _, j in pairs})
-    columns, numbers = [(one.beads, one.arms)], {}
-    columns += [(one.beads, one.arms + _within(one, directions[:, i] * lengths[:, None])) for i in mine]
-    first = {i: 2 + k for k, i in enumerate(mine)}
+    columns: list[tuple[np.ndarray, np.ndarray]] = []
+    numbers: dict[str, np.ndarray] = {}
+
+    def place(side: _Side) -> dict[str, str]:
+        """Append the beads of a side, and return its coordinates."""
+        assert side.beads is not None
+        terms = []
+        for k, beads in enumerate(side.beads.T):
+            columns.append((beads, side.arms))
+            terms.append(f"{{c}}{len(columns)}")
+            if side.beads.shape[1] > 1:
+                numbers[f"w{len(columns)}"] = side.weights[:, k]
+                terms[-1] = f"w{len(columns)}*{terms[-1]}"
+        return {c: " + ".join(terms).format(c=c) for c in "xyz"}
+
+    def directed(side: _Side, which: list[int]) -> dict[int, int]:
+        """Append places ahead in these directions, and return their columns."""
+        for i in which:
+            arms = side.arms + _within(side, directions[:, i] * lengths[:, None])
+            columns.append((cast(np.ndarray, side.beads)[:, 0], arms))
+        return {i: len(columns) - len(which) + 1 + k for k, i in enumerate(which)}
+
+    here = place(one)
+    first = directed(one, mine)
     if other.beads is None:
-        names = {j: f"u{j + 1}" for j in theirs}
-        numbers = {f"a{c}": other.places[:, k] for k, c in enumerate("xyz")}
-        numbers |= {f"{names[j]}{c}": directions[:, j, k] * lengths for j in theirs for k, c in enumerate("xyz")}
-        texts = [f"{c}1 - a{c}" for c in "xyz"]
-        second = {j: {c: f"{names[j]}{c}" for c in "xyz"} for j in theirs}
+        numbers |= {f"a{c}": other.places[:, k] for k, c in enumerate("xyz")}
+        numbers |= {f"u{j + 1}{c}": directions[:, j, k] * lengths for j in theirs for k, c in enumerate("xyz")}
+        there = {c: f"a{c}" for c in "xyz"}
+        second = {j: {c: f"u{j + 1}{c}" for c in "xyz"} for j in theirs}
     else:
-        base = len(columns) + 1
-        columns += [(other.beads, other.arms)]
-        columns += [(other.beads, other.arms + _within(other, directions[:, j] * lengths[:, None])) for j in theirs]
-        texts = [f"{c}1 - {c}{base}" for c in "xyz"]
-        second = {j: {c: f"({c}{base + 1 + k} - {c}{base})" for c in "xyz"} for k, j in enumerate(theirs)}
+        there = place(other)
+        ahead = directed(other, theirs)
+        second = {j: {c: f"({c}{ahead[j]} - {there[c]})" for c in "xyz"} for j in theirs}
+    texts = [f"{here[c]} - ({there[c]})" if " " in there[c] else f"{here[c]} - {there[c]}" for c in "xyz"]
     texts += [" + ".join(f"({c}{first[i]} - {c}1)*{second[j][c]}" for c in "xyz") for i, j in pairs]
     beads, arms = (np.stack(values, axis=1) for values in zip(*columns, strict=True))
     return texts, beads, arms, numbers

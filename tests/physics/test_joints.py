@@ -81,3 +81,24 @@ def test_a_double_pendulum_of_bodies_has_the_measure_of_its_metric():
     check_mean("cosine between arms, squared", total[0] / looks, expected[0], sees=0.03)
     check_mean("cosine between axes, squared", total[1] / looks, expected[1], sees=0.03)
     check_variance("temperature", squares, freedom, KT, sees=0.03)
+
+
+@pytest.mark.slow
+def test_a_body_that_hangs_turns_by_the_law_of_langevin_in_blocks():
+    """⟨cos θ⟩ = coth a - 1/a of the arm to its centre in a field of a = 2.1 kT, with M( ) for any timestep: here one at
+    which plain steps lose the joint, and one of five blocks is refused."""
+    arm, force = np.array([0.6, -0.3, 0.4]), 4.0
+    topology = mp.Topology()
+    body = topology.add_rigid_bodies([arm], [[1.0, 0.0, 0.0, 0.0]], 1.0, [0.4, 0.5, 0.3], (0.5, 0.7))
+    topology.join(body.sites([-arm]), mp.Sites.anchors([[0.0, 0.0, 0.0]]))
+    system = mp.System(topology)
+    system.add_force(mp.forces.UniformField(body, [0.0, 0.0, -force]))
+    context = mp.Context(system, mp.SplittingIntegrator("OM(BABAB)O", 0.8, kT=KT, seed=3))
+    context.set_velocities_to_temperature(kT=KT, seed=4)
+    context.step(100)
+    cosines = []
+    for _ in range(2500):
+        context.step(10)
+        cosines.append(-context.get_state(positions=True).positions[0, 2] / np.linalg.norm(arm))
+    a = force * np.linalg.norm(arm) / KT
+    check_mean("cos θ", np.array(cosines), 1.0 / np.tanh(a) - 1.0 / a, sees=0.07, time_series=True)

@@ -15,6 +15,7 @@ from medyanpy.mesh import TriangleMesh
 from medyanpy.system import System
 from medyanpy.topology import Topology
 
+from .held_points import held_points
 from .plates import PUBLISHED, Made, Plate, Row, Work, letters, log_ticks, panels
 
 
@@ -537,4 +538,5 @@ FIGURES: tuple[Plate, ...] = (
     Plate("000_uniform.png", "Lagrangian", "points are uniform per area", uniform, (2.0, 30.0)),
     Plate("000_thermostat.png", "O", "relaxation and the covariance of momenta", thermostat, (1.0, 2.0)),
     Plate("000_diffusion.png", "O", "diffusion", diffusion, (2.0, 20.0)),
+    Plate("000_held.png", "motivation", "points held by local corrections", held_points, (10.0, 60.0)),
 )
