@@ -32,6 +32,8 @@ def surface(shape, subdivisions):
         mesh = mp.TriangleMesh.flat_sheet(9, 9, EDGE)
         up = np.random.default_rng(1).integers(4, size=len(mesh.vertices)) == 0
         return mesh.with_vertices(mesh.vertices + np.outer(0.4 * EDGE * up, [0.0, 0.0, 1.0]))
+    if shape == "periodic":
+        return rough(mp.TriangleMesh.flat_sheet(10, 12, EDGE, periodic=True))
     return rough(mp.TriangleMesh.icosphere(RADIUS[subdivisions], subdivisions))
 
 
@@ -124,6 +126,13 @@ def make(force, shape="closed", subdivisions=2, at=(0.0, 0.0, 0.0)):
 def test_contract(force, shape, box):
     at = (0.0, 0.0, 0.0) if box is None else (70.0, -60.0, 5.0)
     check_flips(ForceCase(force, lambda: make(force, shape, at=at), lambda x: 0.0, 40.0), box=box)
+
+
+@pytest.mark.parametrize("force", ["collisions", "ellipsoids", "along", "along far", "normals"])
+def test_contract_of_sheets_that_go_on_over_the_sides_of_a_box(force):
+    """Corners of one triangle lie on several images, and so do points near a flip."""
+    sides = (10.0 * EDGE, 12.0 * EDGE * 0.75**0.5, 150.0)
+    check_flips(ForceCase(force, lambda: make(force, "periodic"), lambda x: 0.0, 40.0), flips=150, box=sides)
 
 
 def context_of(force, subdivisions=2):
