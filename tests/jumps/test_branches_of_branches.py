@@ -119,7 +119,7 @@ def test_branches_on_filaments_that_grow_and_split(own, bends):
     """All moves: plus ends grow, links split and merge, branches begin on mothers and on branches, and block ends. Mean
     numbers of branches and subunits are derivatives of the weight (1 + G)^(l + 1) z^l/(1 - z (1 + G)) of a root of at
     least l subunits, and springs and angles have the energies of their own laws."""
-    y, z, roots, least = 0.03, 0.5, 24, 2
+    y, z, roots, least = 0.03, 0.5, 32, 2
     if not own:
         y = 0.15
     actin, lattice, simulation = built(straight(4, 4), (4.0 * y, 4.0), n=least, z=z, copies=roots, seed=11, own=own,
