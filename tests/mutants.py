@@ -231,7 +231,7 @@ LAWS = [
     ("states of subunits by age", "_kernels/jumps/ageing.pyx", "attempt", "u[0] * self.fastest < self.rates[state[0]]", "u[0] * self.fastest < 1.2 * self.rates[state[0]]"),
     ("a bead joined to a place on a link", "beads/joints.py", "place", "side.weights[:, k]", "side.weights[:, 0]"),
     ("a body that hangs in a field", "_kernels/letters/metropolis.pyx", "run", "(potential - self.potential) + (self", "0.5 * (potential - self.potential) + (self"),
-    ("points held to a mesh by local corrections", "tests/validation/held/held.py", "drift", "back = (weight / self.M)", "back = (0.9 * weight / self.M)"),
+    ("points held to a mesh by local corrections", "tests/validation/held/local_corrections.py", "drift", "back = (weight / self.M)", "back = (0.9 * weight / self.M)"),
     ("averaged tensions", "_kernels/jumps/link_binding.pyx", "_average", "(1.0 - t.passed) * slope_of", "1.1 * (1.0 - t.passed) * slope_of"),
     ("networks of a pool", "_kernels/jumps/networks.pyx", "propensity", "- c.minus[k]", "- 0.5 * c.minus[k]"),
     ("points of a membrane that react", "_kernels/jumps/point_reactions.pyx", "rate_of", "return r.rate * self.most * n if", "return 2.0 * r.rate * self.most * n if"),

@@ -129,7 +129,7 @@ def test_contract(force, shape, box):
 
 
 @pytest.mark.parametrize("force", ["collisions", "ellipsoids", "along", "along far", "normals"])
-def test_contract_of_sheets_that_go_on_over_the_sides_of_a_box(force):
+def test_contract_of_periodic_sheets(force):
     """Corners of one triangle lie on several images, and so do points near a flip."""
     sides = (10.0 * EDGE, 12.0 * EDGE * 0.75**0.5, 150.0)
     check_flips(ForceCase(force, lambda: make(force, "periodic"), lambda x: 0.0, 40.0), flips=150, box=sides)

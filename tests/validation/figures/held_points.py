@@ -1,13 +1,13 @@
 """Points held to a moving mesh by local corrections, which the page on BAGOGAB has for a future direction.
 
-held/held.py beside this folder has them, and the points of BAGOGAB in the same program.
+held/local_corrections.py beside this folder has them, and the points of BAGOGAB in the same program.
 """
 
 import time
 from typing import Any
 
 import numpy as np
-from held import held
+from held import local_corrections as held
 
 from medyanpy.demo.report import mean_line, near_line, z_line
 from medyanpy.mesh import TriangleMesh

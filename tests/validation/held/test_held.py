@@ -11,7 +11,7 @@ import medyanpy as mp
 from medyanpy.testing import check_mean
 
 sys.path.insert(0, str(Path(__file__).parent))
-import held
+import local_corrections as held
 
 MESH = mp.TriangleMesh.icosphere(3.0, 0)
 TRIANGLE = mp.TriangleMesh(4.0 * np.array([[0.0, 0, 0], [1.0, 0, 0], [0.5, 0.75**0.5, 0]]), [[0, 1, 2]])
