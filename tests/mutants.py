@@ -209,7 +209,7 @@ LAWS = [
     ("a pair of sites alone", "_kernels/jumps/link_binding.pyx", "off_rate_of", "exp_(rule.off_share * u)", "exp_(0.9 * rule.off_share * u)"),
     ("a pool of", "_kernels/jumps/link_binding.pyx", "share_of", "(<double> self.numbers[0]) / self.pool", "0.0"),
     ("that two jumps may bind", "_kernels/jumps/link_binding.pyx", "held_at", "_holding(s.row[i], s.end, s.held, s.partners)", "0"),
-    ("exclusion of its own sites", "_kernels/jumps/link_binding.pyx", "is_crowded", "self.apart[k] == j or self.held_at(self.apart[k]) > 0", "False"),
+    ("exclusion of its own sites", "_kernels/jumps/link_binding.pyx", "is_crowded", "self.apart[k] == j or self.held_at(self.apart[k]) > (self.apart[k] == but)", "False"),
     ("waits for exponential times", "_kernels/jumps/link_binding.pyx", "act", "t += draw_exponential(u[0]) / total", "t = draw_exponential(u[0]) / total"),
     ("crosslinkers of two heads", "jumps/_heads.py", "_set_rates", "volume, closing = self.volume(kT)", "volume, closing = self.volume(2.0 * kT)"),
     ("motors: stall", "_kernels/jumps/heads.pyx", "set_walk", "self.rates[b, 0] * exp_(-fmin(b * e, LARGEST_EXPONENT))", "self.rates[b, 0] * exp_(-fmin(0.8 * b * e, LARGEST_EXPONENT))"),

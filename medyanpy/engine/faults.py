@@ -69,8 +69,9 @@ _CAUSES = {
     "too crowded": "{value:.0f} straight lines to partners of a reaction are within its reach, or triangles below it "
     "in a layer, more than the jump allows for: give most_partners= or most_feet=, twice that or more, or a shorter "
     "reach or layer",
-    "rate above bound": "the rate of a transition is {value:.6g} 1/s here, but must be from 0 to at_most. Give a "
-    "larger at_most=, or write min(..., at_most) where that is meant",
+    "rate above bound": "the rate of a transition is {value:.6g} 1/s here, but must be from 0 to at_most; where it "
+    "creates beads, by area or volume, to at_most_created. Give a larger bound, or write min(..., bound) where that is "
+    "meant",
     "no density": "the density of adaptive steps is not positive; 1 + the control is {value:.3g} here. If that is not "
     "positive either, the text of AdaptiveSteps must be another. Otherwise the timestep is too long for how fast the "
     "control changes",

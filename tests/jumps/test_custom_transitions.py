@@ -276,6 +276,13 @@ def test_a_rate_above_the_bound_ends_the_run_with_its_value(rate, told):
     assert (found.value.object, found.value.jump) == ("beads", "switch")
 
 
+def test_a_rate_of_creation_above_its_own_bound_ends_the_run():
+    """1 /(s nm³) is above 0.5, and not above the bound of rates by bead."""
+    _, system, _ = in_a_box("0 -> A; rate = 1", at_most=9.0, at_most_created=0.5)
+    refuses(mp.SimulationError, "jump own: the rate of a transition is 1 1/s here, .* by area or volume, to "
+            "at_most_created", in_brownian_steps(system).step, 10)  # fmt: skip
+
+
 def test_numbers_are_set_and_come_back_from_documents():
     beads, system = fixed_beads(100)
     text = "A -> B; rate = k*exp(z)"

@@ -1150,7 +1150,7 @@ cdef double _section(const World* world, Py_ssize_t p, Py_ssize_t q, double most
 
 cdef inline bint _may_leave(const Strip* strip, int a, int b, const double* goal, double length) noexcept nogil:
     """Whether a path from the start that leaves over an edge may come to the goal by less than a length. From there on
-    it is no shorter than the straight line in space."""
+    it is at least as long as the straight line in space."""
     cdef double E[3]
     cdef double e[3]
     cdef double d[2]

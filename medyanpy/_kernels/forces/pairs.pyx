@@ -440,7 +440,7 @@ cdef class Pairs(NeighborForce):
         cdef double end_squared = self.task.end_squared
         cdef int32_t* partner = self.partners
         cdef int32_t own = near.slot_of[self.member[k]]
-        # Whether nobody has to be asked with whom it interacts.
+        # Whether all of them interact, so that none is asked.
         cdef bint all_do = near.excluded == NULL and not near.present[0] and not near.present[1]
         cdef Py_ssize_t i, j, m
         cdef int fault = 0

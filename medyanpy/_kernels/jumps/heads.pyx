@@ -551,7 +551,7 @@ cdef class Heads(LinkBinding):
         cdef int32_t next = self.task.walk.beside[2 * i + back]
         if next == -1 or not self.sites.is_here(next):
             return self.drop(world, t, slot, i, other, energy, OFF_END, r)
-        if self.is_full(next) or next == other:
+        if not self.may_step(i, other, next):
             return 0
         self.move_head(i, next)
         self.step_end(world, i, other, next)

@@ -168,7 +168,8 @@ cdef class LinkBinding(JumpOperation):
     cdef Py_ssize_t held_at(self, Py_ssize_t i) noexcept nogil
     # Whether, and why, two sites cannot be bound as things are; 0 if they can.
     cdef int refused(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
-    cdef bint is_crowded(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    cdef bint is_bound(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    cdef bint is_crowded(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t but) noexcept nogil
     cdef void put(self, Py_ssize_t i, Py_ssize_t j, int64_t id) noexcept nogil
     cdef void take(self, Py_ssize_t i, int64_t id) noexcept nogil
     cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil

@@ -696,15 +696,13 @@ cdef class LinkBinding(JumpOperation):
         return 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
 
     cdef int refused(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        cdef Py_ssize_t s
         if i == j:
             return 1
         if self.has_no_room(i, j):
             return 2
-        for s in range(self.task.partners * i, self.end[i]):
-            if self.other[s] == j:
-                return 3
-        if self.is_crowded(i, j) or self.is_crowded(j, i):
+        if self.is_bound(i, j):
+            return 3
+        if self.is_crowded(i, j, -1) or self.is_crowded(j, i, -1):
             return 4
         if self.task.label[i] >= 0 and self.task.label[i] == self.task.label[j]:
             return 5
@@ -712,11 +710,19 @@ cdef class LinkBinding(JumpOperation):
             return 6
         return 0
 
-    cdef bint is_crowded(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """Whether a bound site is too near to i on its filament, or j is, to which it is to be bound."""
+    cdef bint is_bound(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        cdef Py_ssize_t s
+        for s in range(self.task.partners * i, self.end[i]):
+            if self.other[s] == j:
+                return True
+        return False
+
+    cdef bint is_crowded(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t but) noexcept nogil:
+        """Whether a bound site is too near to i on its filament, or j is, to which it is to be bound. One link at the
+        site `but` does not count."""
         cdef Py_ssize_t k
         for k in range(self.apart_from[i], self.apart_from[i + 1]):
-            if self.apart[k] == j or self.held_at(self.apart[k]) > 0:
+            if self.apart[k] == j or self.held_at(self.apart[k]) > (self.apart[k] == but):
                 return True
         return False
 
@@ -1119,16 +1125,9 @@ cdef class LinkBinding(JumpOperation):
         return n
 
     cdef bint may_step(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t next) noexcept nogil:
-        cdef Py_ssize_t k
         if next == j or self.is_full(next):
             return False
-        for k in range(self.task.partners * next, self.end[next]):
-            if self.other[k] == j:
-                return False
-        for k in range(self.apart_from[next], self.apart_from[next + 1]):
-            if self.apart[k] == j or self.held_at(self.apart[k]) > (self.apart[k] == i):
-                return False
-        return True
+        return not (self.is_bound(next, j) or self.is_crowded(next, j, i))
 
     cdef void step_end(self, World* world, Py_ssize_t i, Py_ssize_t j, Py_ssize_t next) noexcept nogil:
         cdef Py_ssize_t to = self.task.partners * j
