@@ -13,7 +13,7 @@ import numpy as np
 
 from libc.stdlib cimport free, realloc
 
-from medyanpy._kernels.core.program cimport NO_ROOM, mark_moved
+from medyanpy._kernels.core.program cimport MOST_LIVED, Lived, NO_ROOM, mark_moved
 
 # Random numbers are keyed by 48 bits of an id.
 cdef int64_t END_OF_IDS = 1LL << 48
@@ -76,13 +76,24 @@ cdef class Room(Operation):
         cdef Py_ssize_t i
         world.alive = &self.alive[0]
         world.living = &self.living[0]
+        world.lived = self.lived
         world.id = &self.low[0]
         world.id_high = NULL
         world.species = NULL if self.species is None else &self.species[0]
         for i in range(world.n):
             self.settle(world, i)
         self.living[0] += 1
+        self.lived[self.living[0] % MOST_LIVED].place = -1
         return 0
+
+    cdef void note(self, World* world, Py_ssize_t place) noexcept nogil:
+        cdef Lived* entry
+        self.living[0] += 1
+        entry = &self.lived[self.living[0] % MOST_LIVED]
+        entry.place = place
+        entry.before = world.positions
+        mark_moved(world)
+        entry.after = world.positions
 
     cdef void settle(self, World* world, Py_ssize_t place) noexcept nogil:
         cdef Waking* w
@@ -119,15 +130,13 @@ cdef class Room(Operation):
                 world.x[3 * place + c] = x[c]
             world.v[3 * place + c] = v[c]
         self.settle(world, place)
-        self.living[0] += 1
-        mark_moved(world)
+        self.note(world, place)
         return 0
 
     cdef void become(self, World* world, Py_ssize_t place, int32_t species) noexcept nogil:
         self.species[place] = species
         self.settle(world, place)
-        self.living[0] += 1
-        mark_moved(world)
+        self.note(world, place)
 
     cdef void put_to_sleep(self, World* world, Py_ssize_t place) noexcept nogil:
         cdef int c
@@ -136,8 +145,7 @@ cdef class Room(Operation):
         for c in range(3):
             world.v[3 * place + c] = 0.0
         self.settle(world, place)
-        self.living[0] += 1
-        mark_moved(world)
+        self.note(world, place)
 
     cdef void move(self, World* world, Py_ssize_t source, Py_ssize_t target) noexcept nogil:
         cdef int c
@@ -147,4 +155,5 @@ cdef class Room(Operation):
             world.x[3 * target + c] = world.x[3 * source + c]
             world.v[3 * target + c] = world.v[3 * source + c]
         self.settle(world, target)
+        self.note(world, target)
         self.put_to_sleep(world, source)

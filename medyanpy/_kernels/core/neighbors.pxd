@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from medyanpy._kernels.core.box cimport Box
-from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.program cimport Lived, World
 from medyanpy._kernels.core.sites cimport SiteArrays
 
 
@@ -32,6 +32,7 @@ cdef extern from *:
 cdef enum Chain:
     LOOSE = -1
     NOT_STRAY = -2
+    GONE = -3
 
 
 # Candidates for the rows of a cell: slots that follow each other.
@@ -53,8 +54,9 @@ ctypedef int (*FindRow)(
 
 cdef struct Neighbors:
     Py_ssize_t n_members      # all sites that may have neighbours
-    Py_ssize_t n              # of these, those that are there: as many slots
-    long long living          # `World.living` when the list was built
+    # Slots: one for each member that was there when the list was built, or has come since then.
+    Py_ssize_t n
+    long long living          # `World.living` of the members that have rows
     int all_there             # whether that is all of them
     int32_t* there            # (n,) if not: which
     SiteArrays sites          # of the world that asked last
@@ -126,16 +128,18 @@ cdef struct Neighbors:
     int* stale                # whether a member has moved too far
     long long* examined       # candidates whose distance was computed
 
-    # Slots whose members a change has put further away than their rows allowed, until the list is built again: `loose`,
-    # by group, and `of_cell` start chains of them, -1 where there are none.
+    # Slots whose members have come since the list was built, or which a change has put further away than their rows
+    # allowed: `loose`, by group, and `of_cell` start chains of them, -1 where there are none. `n_strays` also counts
+    # those whose members have gone.
     Py_ssize_t n_strays
     int32_t loose[3]
     int32_t* of_cell          # (n_members,) by cell
     int32_t* next_stray       # (n_members,) by slot
-    int32_t* chain            # (n_members,) by slot: its cell, LOOSE, or NOT_STRAY
+    int32_t* chain            # (n_members,) by slot: its cell, LOOSE, NOT_STRAY, or GONE
     signed char* chain_stale  # (n_members,) by slot: whether its row is about to be mended
 
     int mends                 # whether rows of strays are mended, not built again with all others
+    int renews                # and those of members that come and go; sites are beads then
     int valid
     long long builds
     long long mended
@@ -183,6 +187,15 @@ cdef class NeighborList:
     cdef int32_t member_of(self, int32_t site) noexcept nogil
     cdef bint is_current(self, World* world) noexcept nogil
     cdef int locate(self, World* world, const SiteArrays* sites) noexcept nogil
+    # How many changes of single beads separate this state from that of the list; -1 where there are others.
+    cdef long long behind(self, World* world) noexcept nogil
+    cdef bint is_behind(self, World* world, Py_ssize_t place, long long last) noexcept nogil
+    # Where sites are beads, also those that have come and gone since the list was last followed: `found` has the places
+    # of all within range of the bead at a place that it interacts with, and others near it, in the order of ids. How
+    # many, -1 where memory is not enough.
+    cdef Py_ssize_t partners(self, World* world, Py_ssize_t place) noexcept nogil
+    cdef bint reaches(self, World* world, Py_ssize_t member, int32_t group, Py_ssize_t place) noexcept nogil
+    cdef bint make_room(self) noexcept nogil
     # `found` has the slots of all members within range of any place in a box from low to high (3,), and others near it,
     # in any order: how many, -1 where memory is not enough. The box is small, and around the image of its first place.
     # Only those that members of `groups` interact with.
@@ -193,8 +206,15 @@ cdef class NeighborList:
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
     # Whether two members interact, however far apart.
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil
-    # Rows of strays; their parts. False: they cannot be mended.
+    # Rows of strays, and of members that have come and gone; their parts. False: they cannot be mended.
     cdef bint mend(self, World* world) noexcept nogil
+    cdef bint renew(self, World* world) noexcept nogil
+    cdef bint write_row(self, World* world, Py_ssize_t slot) noexcept nogil
+    cdef bint is_same(self, World* world, Py_ssize_t slot) noexcept nogil
+    cdef void erase(self, Py_ssize_t slot) noexcept nogil
+    cdef void bury(self, Py_ssize_t slot) noexcept nogil
+    cdef bint welcome(self, World* world, int32_t member) noexcept nogil
+    cdef void unchain(self, Py_ssize_t slot) noexcept nogil
     cdef bint resize(self, Py_ssize_t slot, int32_t count) noexcept nogil
     cdef bint enter(self, Py_ssize_t slot, int32_t partner, const int32_t* id) noexcept nogil
     cdef void join(self, World* world, Py_ssize_t slot) noexcept nogil

@@ -3,7 +3,8 @@
 The members (all sites of two groups A and B) are sorted by the cell they are in, and only occupied cells
 exist: time and memory are linear in the number of beads however sparse, clustered or far away they are. Each
 member has a row with every partner closer than the range of the pair plus a skin. A row stays complete until
-some member has moved by half the skin, and only then is the list built again.
+some member has moved by half the skin, and only then is the list built again. Members that come, go, or
+become others have their rows written and erased one by one, as long as they are few.
 
 Bits: a row is sorted by the number of the site (of a bead, its permanent one). Whoever adds up the pairs in
 range, in the order of the row, gets one and the same sum from every list that is complete, whatever its age;
@@ -20,9 +21,9 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
 from libc.stdint cimport int64_t, uintptr_t
 
-from medyanpy._kernels.core.box cimport Box, nearest_image, set_lengths
+from medyanpy._kernels.core.box cimport Box, displacement, nearest_image, set_lengths
 from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, World
+from medyanpy._kernels.core.program cimport MOST_LIVED, NOT_FINITE, OUT_OF_MEMORY, World, is_there
 from medyanpy._kernels.core.sites cimport SiteArrays, is_asleep
 from medyanpy._kernels.core.simd_gather cimport TOGETHER
 from medyanpy._kernels.core.vec3 cimport dot
@@ -35,6 +36,9 @@ cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
 cdef uint64_t LARGEST_GRID = 1 << 20
 # Rows are mended while no more than one member in so many is a stray.
 cdef Py_ssize_t MOST_STRAYS = 8
+# Changes of single beads that are looked up apart before rows are written for them: what a jump only tries comes and
+# goes without a row.
+cdef long long MOST_APART = 8
 # Columns of cells are found by an index where there are no more of them than so many.
 cdef Py_ssize_t COLUMNS_PER_MEMBER = 4
 # Bits per pass of the sort by key.
@@ -248,28 +252,32 @@ cdef inline signed char _sides(const Neighbors* near, const double* image) noexc
     return across
 
 
-cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Copy what is known of each member to its slot."""
-    cdef Neighbors* near = <Neighbors*> task
+cdef inline void _know(Neighbors* near, const World* world, Py_ssize_t s) noexcept nogil:
+    """Copy what is known of the member in a slot."""
     cdef const double* x
-    cdef double* now
+    cdef double* now = near.now + 4 * s
     cdef double image[3]
-    cdef Py_ssize_t s
     cdef int c
+    near.row[s] = near.site[near.member[s]]
+    near.id[s] = near.sites.id[near.row[s]]
+    x = near.sites.x + 3 * <Py_ssize_t> near.row[s]
+    for c in range(3):
+        now[c] = x[c]
+    if near.images:
+        nearest_image(&world.box, now)
+    _frame(near, x, image)
+    near.across[s] = _sides(near, image)
+    for c in range(3):
+        near.built[near.apart * c + s] = image[c]
+    near.built[3 * near.apart + s] = now[3] = near.radius[near.member[s]]
+
+
+cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Neighbors* near = <Neighbors*> task
+    cdef Py_ssize_t s
     for s in range(first, last):
         prefetch(near.sites.x + 3 * <Py_ssize_t> near.site[near.member[min(s + AHEAD, last - 1)]])
-        near.row[s] = near.site[near.member[s]]
-        near.id[s] = near.sites.id[near.row[s]]
-        x = near.sites.x + 3 * <Py_ssize_t> near.row[s]
-        now = near.now + 4 * s
-        for c in range(3):
-            image[c] = x[c]
-        nearest_image(&world.box, image)
-        near.across[s] = _sides(near, image)
-        for c in range(3):
-            now[c] = image[c] if near.images else x[c]
-            near.built[near.apart * c + s] = image[c]
-        near.built[3 * near.apart + s] = now[3] = near.radius[near.member[s]]
+        _know(near, world, s)
         # Of cells there are no more than slots.
         near.of_cell[s] = -1
         near.chain[s] = NOT_STRAY
@@ -686,14 +694,16 @@ cdef class NeighborList:
         # a world of its own, with a counter of its own.
         cdef Neighbors* near = &self.list
         cdef Py_ssize_t b
-        cdef int stale = not near.valid or (world.living != NULL and world.living[0] != near.living)
+        cdef int stale
         if near.n_members == 0:
             return 0
         near.sites = sites[0]
         near.follows += 1
+        stale = not near.valid or not _fit(near, &world.box)
+        if not stale and world.living != NULL and world.living[0] != near.living:
+            stale = not self.renew(world)
         near.world = world.number
         near.positions = world.positions
-        stale |= not _fit(near, &world.box)
         if not stale:
             over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
             for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):
@@ -706,7 +716,8 @@ cdef class NeighborList:
 
     cdef int32_t member_of(self, int32_t site) noexcept nogil:
         cdef int32_t member = self.member_at[site] if site < self.member_at.shape[0] else -1
-        return member if member >= 0 and self.list.slot_of[member] >= 0 else -1
+        cdef int32_t slot = self.list.slot_of[member] if member >= 0 else -1
+        return member if slot >= 0 and self.list.chain[slot] != GONE else -1
 
     cdef bint is_current(self, World* world) noexcept nogil:
         cdef const Neighbors* near = &self.list
@@ -716,8 +727,21 @@ cdef class NeighborList:
     cdef int locate(self, World* world, const SiteArrays* sites) noexcept nogil:
         cdef int fault = 0
         if not self.is_current(world):
-            fault = self.follow(world, sites)
+            if self.behind(world) > 0 and self.renew(world):
+                self.list.positions = world.positions
+            else:
+                fault = self.follow(world, sites)
         return self.index(world) if fault == 0 else fault
+
+    cdef bint make_room(self) noexcept nogil:
+        cdef int32_t* grown
+        if self.room < self.list.n_members:
+            grown = <int32_t*> realloc(self.found, self.list.n_members * sizeof(int32_t))
+            if grown == NULL:
+                return False
+            self.found = grown
+            self.room = self.list.n_members
+        return True
 
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil:
         cdef Neighbors* near = &self.list
@@ -754,16 +778,11 @@ cdef class NeighborList:
         cdef int64_t cells, y, z
         cdef uint64_t base, column
         cdef Py_ssize_t n = 0, s
-        cdef int32_t* grown
         cdef int c, group
         if near.n == 0:
             return 0
-        if self.room < near.n_members:
-            grown = <int32_t*> realloc(self.found, near.n_members * sizeof(int32_t))
-            if grown == NULL:
-                return -1
-            self.found = grown
-            self.room = near.n_members
+        if not self.make_room():
+            return -1
         for c in range(3):
             cells = <int64_t> near.grid[c]
             if near.frame.length[c] > 0.0 and near.around[c] == 0:
@@ -865,13 +884,7 @@ cdef class NeighborList:
         cdef Py_ssize_t k
         cdef bint known = True
         cdef int c, group = near.groups[near.member[slot]] - 1
-        if near.chain[slot] == NOT_STRAY:
-            near.n_strays += 1
-        else:
-            at = &near.loose[group] if near.chain[slot] == LOOSE else near.of_cell + near.chain[slot]
-            while at[0] != slot:
-                at = near.next_stray + at[0]
-            at[0] = near.next_stray[slot]
+        self.unchain(slot)
         _frame(near, near.now + 4 * slot, image)
         for c in range(3):
             if near.frame.length[c] > 0.0:
@@ -891,6 +904,20 @@ cdef class NeighborList:
         near.next_stray[slot] = at[0]
         at[0] = <int32_t> slot
 
+    cdef void unchain(self, Py_ssize_t slot) noexcept nogil:
+        """Take a slot from the chain that it is in, if any; from now on it counts as a stray."""
+        cdef Neighbors* near = &self.list
+        cdef int32_t* at
+        if near.chain[slot] == NOT_STRAY:
+            near.n_strays += 1
+        elif near.chain[slot] != GONE:
+            at = near.of_cell + near.chain[slot]
+            if near.chain[slot] == LOOSE:
+                at = &near.loose[near.groups[near.member[slot]] - 1]
+            while at[0] != slot:
+                at = near.next_stray + at[0]
+            at[0] = near.next_stray[slot]
+
     cdef void loosen(self, Py_ssize_t member) noexcept nogil:
         cdef Neighbors* near = &self.list
         cdef int32_t s = near.slot_of[member]
@@ -901,14 +928,14 @@ cdef class NeighborList:
             near.chain[s] = LOOSE
             near.loose[near.groups[member] - 1] = s
 
-    # Rows of a few members that a change has put elsewhere: a row is complete again, and in the rows of its members.
-    # What is left of it in other rows is beyond their range, and skipped.
+    # Rows of a few members that a change has put elsewhere, or that come and go: a row is complete again, and its
+    # member is in the rows of those that it has, and in no other ones.
 
     cdef bint mend(self, World* world) noexcept nogil:
         """Whether no other member has gone further than its row allows, and rows of those are complete again."""
         cdef Neighbors* near = &self.list
         cdef double d[3]
-        cdef Py_ssize_t b, s, i, n, round
+        cdef Py_ssize_t b, s, round
         cdef int c
         if not near.mends or MOST_STRAYS * near.n_strays > near.n or self.index(world) != 0:
             return False
@@ -918,7 +945,7 @@ cdef class NeighborList:
                     continue
                 for s in range(ROWS_PER_BLOCK * b, min(ROWS_PER_BLOCK * (b + 1), near.n)):
                     if round == 0:
-                        if _stays(near, s):
+                        if near.chain[s] == GONE or _stays(near, s):
                             continue
                         if near.chain[s] == NOT_STRAY:
                             return False
@@ -931,16 +958,194 @@ cdef class NeighborList:
                         near.chain_stale[s] = 1
                     elif near.chain_stale[s]:
                         near.chain_stale[s] = 0
-                        n = self.near_place(world, near.member[s], near.now + 4 * s)
-                        if n < 0 or not self.resize(s, <int32_t> n):
+                        if not self.write_row(world, s):
                             return False
-                        for i in range(n):
-                            near.row_of[near.member[s]][i] = self.found[i]
-                        for i in range(n):
-                            if not self.enter(self.found[i], <int32_t> s, near.id):
-                                return False
         near.mended += 1
         return True
+
+    cdef bint write_row(self, World* world, Py_ssize_t slot) noexcept nogil:
+        """Let a row be that of the place of now. False: out of memory."""
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t i, n
+        self.erase(slot)
+        n = self.near_place(world, near.member[slot], near.now + 4 * slot)
+        if n < 0 or not self.resize(slot, <int32_t> n):
+            return False
+        for i in range(n):
+            near.row_of[near.member[slot]][i] = self.found[i]
+        for i in range(n):
+            if not self.enter(self.found[i], <int32_t> slot, near.id):
+                return False
+        return True
+
+    cdef void erase(self, Py_ssize_t slot) noexcept nogil:
+        """Take a slot from the rows of all that it has in its own."""
+        cdef Neighbors* near = &self.list
+        cdef int32_t* row
+        cdef Py_ssize_t i, k, other
+        for i in range(near.count[slot]):
+            # Rows of a block move together.
+            other = near.row_of[near.member[slot]][i]
+            row = near.row_of[near.member[other]]
+            k = 0
+            while k < near.count[other] and row[k] != slot:
+                k += 1
+            if k < near.count[other]:
+                memmove(row + k, row + k + 1, (near.count[other] - k - 1) * sizeof(int32_t))
+                self.resize(other, near.count[other] - 1)
+
+    cdef bint renew(self, World* world) noexcept nogil:
+        """Whether rows hold for the members that there are now, those of a few having been written and erased."""
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t place
+        cdef long long k
+        cdef int32_t m, s
+        cdef bint was, comes
+        if not near.renews or near.world != world.number or near.n == 0 or self.index(world) != 0:
+            return False
+        if not 0 <= world.living[0] - near.living <= MOST_LIVED:
+            return False
+        for k in range(near.living + 1, world.living[0] + 1):
+            place = world.lived[k % MOST_LIVED].place
+            if place < 0:
+                return False
+            m = self.member_at[place] if place < self.member_at.shape[0] else -1
+            if m < 0:
+                continue
+            s = near.slot_of[m]
+            was = s >= 0 and near.chain[s] != GONE
+            comes = group_now(near, world, m) > 0 and not is_asleep(world, &near.sites, place)
+            if was and comes and self.is_same(world, s):
+                continue
+            if was:
+                self.bury(s)
+            if comes and not self.welcome(world, m):
+                return False
+            if MOST_STRAYS * near.n_strays > near.n:
+                return False
+        near.living = world.living[0]
+        return True
+
+    cdef bint is_same(self, World* world, Py_ssize_t slot) noexcept nogil:
+        """Whether the bead in a slot is the one that it was, where it was. What is refused gives its id back, so that
+        the next bead may have it elsewhere."""
+        cdef const Neighbors* near = &self.list
+        cdef double x[3]
+        cdef int c
+        for c in range(3):
+            x[c] = near.sites.x[3 * <Py_ssize_t> near.row[slot] + c]
+        if near.images:
+            nearest_image(&world.box, x)
+        for c in range(3):
+            if x[c] != near.now[4 * slot + c]:
+                return False
+        return near.id[slot] == near.sites.id[near.row[slot]] and (
+            near.groups[near.member[slot]] == group_now(near, world, near.member[slot]))
+
+    cdef void bury(self, Py_ssize_t slot) noexcept nogil:
+        """The member of a slot has gone: it is near nothing."""
+        cdef Neighbors* near = &self.list
+        self.erase(slot)
+        self.resize(slot, 0)
+        self.unchain(slot)
+        near.chain[slot] = GONE
+        near.chain_stale[slot] = 0
+
+    cdef bint welcome(self, World* world, int32_t member) noexcept nogil:
+        """A member has come, which has had no row until now, or one that is empty. False: out of memory."""
+        cdef Neighbors* near = &self.list
+        cdef int32_t slot = near.slot_of[member]
+        cdef Py_ssize_t last
+        if slot < 0:
+            slot = near.slot_of[member] = <int32_t> near.n
+            near.n += 1
+            near.n_strays += 1
+            near.member[slot] = member
+            near.count[slot] = 0
+            near.chain[slot] = GONE
+            near.chain_stale[slot] = 0
+            near.row_of[member] = near.rows[slot // ROWS_PER_BLOCK]
+            if slot % ROWS_PER_BLOCK > 0:
+                last = slot - 1
+                near.row_of[member] = near.row_of[near.member[last]] + near.count[last]
+        near.groups[member] = group_now(near, world, member)
+        near.present[near.groups[member] - 1] = 1
+        _know(near, world, slot)
+        self.join(world, slot)
+        return self.write_row(world, slot)
+
+    # Members that come and go within a letter. -----------------------------------------------------------------------
+
+    cdef long long behind(self, World* world) noexcept nogil:
+        cdef const Neighbors* near = &self.list
+        cdef const Lived* change
+        cdef long long k, last, at = near.positions
+        if not near.valid or near.world != world.number:
+            return -1
+        last = near.living if world.living == NULL else world.living[0]
+        if not 0 <= last - near.living <= MOST_LIVED:
+            return -1
+        for k in range(near.living + 1, last + 1):
+            change = &world.lived[k % MOST_LIVED]
+            if change.place < 0 or change.before != at:
+                return -1
+            at = change.after
+        return last - near.living if at == world.positions else -1
+
+    cdef bint is_behind(self, World* world, Py_ssize_t place, long long last) noexcept nogil:
+        """Whether the bead at a place is among those of which the list does not know, up to the last change."""
+        cdef long long k
+        for k in range(self.list.living + 1, last + 1):
+            if world.lived[k % MOST_LIVED].place == place:
+                return True
+        return False
+
+    cdef bint reaches(self, World* world, Py_ssize_t member, int32_t group, Py_ssize_t place) noexcept nogil:
+        """Whether a bead is there, near the one of a member, and interacts with it."""
+        cdef const Neighbors* near = &self.list
+        cdef int32_t e, other = self.member_at[place] if place < self.member_at.shape[0] else -1
+        cdef int32_t theirs = group_now(near, world, other) if other >= 0 and is_there(world, place) else 0
+        cdef double d[3]
+        if other == member or not (group & 1 and theirs & 2 or group & 2 and theirs & 1):
+            return False
+        displacement(&world.box, world.x + 3 * <Py_ssize_t> near.site[member], world.x + 3 * place, d)
+        if dot(d, d) > near.reach * near.reach:
+            return False
+        for e in range(near.excluded_from[member], near.excluded_from[member + 1]):
+            if near.excluded[e] == world.id[place]:
+                return False
+        return True
+
+    cdef Py_ssize_t partners(self, World* world, Py_ssize_t place) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t i, n, kept = 0, other
+        cdef int32_t m = self.member_at[place] if place < self.member_at.shape[0] else -1
+        cdef int32_t group = group_now(near, world, m) if m >= 0 and is_there(world, place) else 0
+        cdef double image[3]
+        cdef long long k, last
+        if group == 0:
+            return 0
+        if self.behind(world) > MOST_APART and self.renew(world):
+            near.positions = world.positions
+        for i in range(3):
+            image[i] = world.x[3 * place + i]
+        nearest_image(&world.box, image)
+        n = self.near_box(world, image, image, group)
+        if n < 0 or not self.make_room():
+            return -1
+        last = near.living if world.living == NULL else world.living[0]
+        for i in range(n):
+            other = near.row[self.found[i]]
+            if self.reaches(world, m, group, other) and not self.is_behind(world, other, last):
+                self.found[kept] = <int32_t> other
+                kept += 1
+        for k in range(near.living + 1, last + 1):
+            other = world.lived[k % MOST_LIVED].place
+            if self.reaches(world, m, group, other) and not self.is_behind(world, other, k - 1):
+                self.found[kept] = <int32_t> other
+                kept += 1
+        sort_by_id(world.id, self.found, kept)
+        return kept
 
     cdef bint resize(self, Py_ssize_t slot, int32_t count) noexcept nogil:
         """Let the row of a slot have another length; its entries are written by the caller. False: out of memory."""

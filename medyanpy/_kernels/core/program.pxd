@@ -61,8 +61,16 @@ cdef struct Momenta:
 
 
 cdef enum:
-    # Filaments that a World remembers to have changed.
+    # Filaments that a World remembers to have changed, and changes of `living`.
     GROWN = 64
+    MOST_LIVED = 64
+
+
+# A bead that has come or gone, or has become another.
+cdef struct Lived:
+    Py_ssize_t place          # -1: any of them
+    long long before          # `positions` before and after it
+    long long after
 
 
 cdef struct World:
@@ -98,7 +106,8 @@ cdef struct World:
     int32_t* id_high          # (n,) bits 32 to 47; NULL: all are 0. See noise.pxd
     # (n,) which beads are there; NULL: all are. Rows asleep have no mass, do not move, and take no part in forces.
     signed char* alive
-    long long* living         # another number whenever `alive` or `species` changes; NULL likewise
+    long long* living         # one more whenever `alive` or `species` changes; NULL likewise
+    const Lived* lived        # (MOST_LIVED,) the last of these changes: the k-th at k mod MOST_LIVED
     # (n,) what a bead of a handle with species is, -1 of other beads; NULL: there are no such handles.
     int32_t* species
     # (n,) of the link that leads on from a node of a filament that grows, 0 at the last one and -1 of other beads;

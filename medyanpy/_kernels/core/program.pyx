@@ -364,6 +364,7 @@ cdef class Program:
         w.id_high = NULL
         w.alive = NULL
         w.living = NULL
+        w.lived = NULL
         w.species = NULL
         w.subunits = NULL if subunits is None else _integers(subunits)
         w.material = NULL if material is None else _integers(material)

@@ -27,7 +27,7 @@ from medyanpy._kernels.core.neighbors cimport (
 )
 from medyanpy._kernels.core.local_terms cimport NeighborForce
 from medyanpy._kernels.core.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
-from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, World, is_there
+from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.forces.radial cimport (
     END, LENNARD_JONES, OFF, RICKER, SOFT_SPHERE, SWITCH, WCA, derive, evaluate, lennard_jones_end, pull, slope,
 )
@@ -84,24 +84,25 @@ cdef struct Batch:
     double[ROWS_PER_BLOCK] energy
 
 
-cdef inline bint _is_first(const PairTask* t, int32_t own, int32_t other) noexcept nogil:
-    """Whether that in slot `own` is the first of two: the same seen from both ends."""
+cdef inline bint _is_first(const PairTask* t, const World* world, Py_ssize_t own, Py_ssize_t other) noexcept nogil:
+    """Whether the member `own` is the first of two: the same seen from both ends."""
     cdef const Neighbors* near = t.list
+    cdef int32_t a = near.site[own], b = near.site[other]
     if t.by_group:
-        return near.groups[near.member[own]] == 1
-    if near.id[own] != near.id[other]:
-        return near.id[own] < near.id[other]
-    return near.row[own] < near.row[other]
+        return group_now(near, world, own) == 1
+    if near.sites.id[a] != near.sites.id[b]:
+        return near.sites.id[a] < near.sites.id[b]
+    return a < b
 
 
 cdef inline void _fetch(
-    const PairTask* t, const Function* function, double* registers, int lane, int32_t own, int32_t other, double r,
+    const PairTask* t, const Function* function, double* registers, int lane, Py_ssize_t first, Py_ssize_t second,
+    double r,
 ) noexcept nogil:
-    """What a program is given of a pair."""
+    """What a program is given of two members."""
     cdef double* at = registers + WIDTH * function.n_constants + lane
-    cdef bint first = _is_first(t, own, other)
-    cdef const double* a = t.of_first + t.n_first * <Py_ssize_t> t.list.member[own if first else other]
-    cdef const double* b = t.of_second + t.n_second * <Py_ssize_t> t.list.member[other if first else own]
+    cdef const double* a = t.of_first + t.n_first * first
+    cdef const double* b = t.of_second + t.n_second * second
     cdef Py_ssize_t k
     at[0] = r
     for k in range(t.n_first):
@@ -118,13 +119,16 @@ cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept 
     cdef double* registers = t.registers + t.stride * thread
     cdef int chunk, lane, k, fault = 0
     cdef double first
-    cdef Py_ssize_t row
+    cdef Py_ssize_t row, a, b
     chunk = 0
     while chunk < n:
         for lane in range(WIDTH):
             # Where there are no more, the last once again.
             k = min(chunk + lane, n - 1)
-            _fetch(t, t.function, registers, lane, at.slot[k], at.partner[k], sqrt(at.d[3 * PLANE + k]))
+            a, b = near.member[at.slot[k]], near.member[at.partner[k]]
+            if not _is_first(t, world, a, b):
+                a, b = b, a
+            _fetch(t, t.function, registers, lane, a, b, sqrt(at.d[3 * PLANE + k]))
         run_program(t.function, registers)
         for k in range(chunk, min(chunk + <int> WIDTH, n)):
             at.u[k] = registers[WIDTH * t.function.outputs[0] + k - chunk]
@@ -316,6 +320,7 @@ cdef class Pairs(NeighborForce):
         self.asked_last = True
         self.is_positive = (kind == SOFT_SPHERE or kind == WCA) and self.p[0] >= 0.0
         neighbors.list.images = 1
+        neighbors.list.renews = sites.are_beads
         t.list = &neighbors.list
         t.kind = kind
         t.p = &self.p[0]
@@ -369,7 +374,7 @@ cdef class Pairs(NeighborForce):
         cdef double most = CELLS_OF_A_BOX / near.per_cell if near.n > 0 else 0.0
         cdef Py_ssize_t k = 0, after, n
         cdef bint apart
-        cdef int c, fault = 0
+        cdef int c
         out[0] = 0.0
         self.moved.follow(world, self.sites)
         while k < self.moved.n:
@@ -396,9 +401,9 @@ cdef class Pairs(NeighborForce):
                 return record_fault(world, OUT_OF_MEMORY, -1, -1)
             while k < after:
                 if self.member[k] >= 0:
-                    fault |= self.add_partners(world, k, n, out)
+                    self.add_partners(world, k, n, out)
                 k += 1
-        return fault
+        return 0
 
     cdef bint load(self, Py_ssize_t n) noexcept nogil:
         """The places of sites that are found and do not move, (3, n), and squared distances behind these."""
@@ -427,7 +432,7 @@ cdef class Pairs(NeighborForce):
                 self.places[n * c + i] = now[c] if self.moved.rank[near.row[slot]] < 0 else NAN
         return True
 
-    cdef int add_partners(self, World* world, Py_ssize_t k, Py_ssize_t n, double* out) noexcept nogil:
+    cdef void add_partners(self, World* world, Py_ssize_t k, Py_ssize_t n, double* out) noexcept nogil:
         """Add the energy of one site that moves with those of the n places, in the order of numbers, and with those
         that move and come before it."""
         cdef const Neighbors* near = &self.neighbors.list
@@ -439,11 +444,10 @@ cdef class Pairs(NeighborForce):
         cdef double d, e, f, x0 = x[0], x1 = x[1], x2 = x[2]
         cdef double end_squared = self.task.end_squared
         cdef int32_t* partner = self.partners
-        cdef int32_t own = near.slot_of[self.member[k]]
+        cdef int32_t own = self.member[k]
         # Whether all of them interact, so that none is asked.
         cdef bint all_do = near.excluded == NULL and not near.present[0] and not near.present[1]
         cdef Py_ssize_t i, j, m
-        cdef int fault = 0
         if self.task.kind == SOFT_SPHERE and not near.equal:
             end_squared = near.reach * near.reach
         if world.box.periodic:
@@ -469,70 +473,62 @@ cdef class Pairs(NeighborForce):
         else:
             sort_by_id(near.id, partner, m)
         for i in range(m):
-            if all_do or self.neighbors.interact(self.member[k], near.member[partner[i]]):
-                fault |= self.add_pair(world, own, partner[i], x, near.now + 4 * <Py_ssize_t> partner[i], out)
+            if all_do or self.neighbors.interact(own, near.member[partner[i]]):
+                self.add_pair(
+                    world, near, own, near.member[partner[i]], x, near.now + 4 * <Py_ssize_t> partner[i], out)
         for j in range(k):
-            if self.member[j] >= 0 and self.neighbors.interact(self.member[k], self.member[j]):
-                fault |= self.add_pair(world, own, near.slot_of[self.member[j]], x, self.moved.x + 3 * j, out)
-        return fault
+            if self.member[j] >= 0 and self.neighbors.interact(own, self.member[j]):
+                self.add_pair(world, near, own, self.member[j], x, self.moved.x + 3 * j, out)
 
     cdef bint tells_beads(self) noexcept nogil:
-        return self.sites.are_beads and self.task.kind != WRITTEN and self.task.kind != SCREENED
+        return self.sites.are_beads and self.task.kind != SCREENED
 
     cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
-        """Over all members, whether a list holds or not: beads that come and go would let lists be built again."""
         cdef const Neighbors* near = &self.neighbors.list
-        cdef const double* x = world.x + 3 * place
-        cdef double d[3]
-        cdef double rr, radii = self.task.b, end_squared = self.task.end_squared
-        cdef bint by_radii = self.task.kind == SOFT_SPHERE and not near.equal
         cdef Py_ssize_t own = self.neighbors.member_at[place] if place < self.neighbors.member_at.shape[0] else -1
-        cdef Py_ssize_t m, other
-        cdef int32_t group, partner, e
+        cdef Py_ssize_t k, n
+        cdef int32_t other
+        cdef int fault = 0
         out[0] = 0.0
-        group = group_now(near, world, own) if own >= 0 else 0
-        if group == 0:
+        if own < 0:
             return 0
-        for m in range(near.n_members):
-            other = near.site[m]
-            displacement(&world.box, x, world.x + 3 * other, d)
-            rr = dot(d, d)
-            if by_radii:
-                radii = near.radius[own] + near.radius[m]
-                end_squared = radii * radii
-            if not rr < end_squared or m == own or not is_there(world, other):
-                continue
-            partner = group_now(near, world, m)
-            if not (group & 1 and partner & 2 or group & 2 and partner & 1):
-                continue
-            for e in range(near.excluded_from[own], near.excluded_from[own + 1]):
-                if near.excluded[e] == world.id[other]:
-                    break
-            else:
-                out[0] += self.pair_energy(0, 0, radii, rr)
-        return 0
+        if self.neighbors.behind(world) < 0:
+            fault = self.sites.gather(world)
+            if fault == 0:
+                fault = self.neighbors.locate(world, &self.sites.now)
+            if fault != 0:
+                return fault
+        n = self.neighbors.partners(world, place)
+        if n < 0:
+            return record_fault(world, OUT_OF_MEMORY, place, -1)
+        for k in range(n):
+            other = self.neighbors.found[k]
+            self.add_pair(world, near, own, self.neighbors.member_at[other], world.x + 3 * place,
+                          world.x + 3 * <Py_ssize_t> other, out)
+        return fault
 
-    cdef int add_pair(
-        self, World* world, int32_t own, int32_t other, const double* x, const double* y, double* out,
+    cdef void add_pair(
+        self, World* world, const Neighbors* near, Py_ssize_t own, Py_ssize_t other, const double* x, const double* y,
+        double* out,
     ) noexcept nogil:
-        """Add the energy of the sites in two slots, at places of their own."""
-        cdef const Neighbors* near = &self.neighbors.list
+        """Add the energy of the sites of two members, at places of their own."""
         cdef double d[3]
         cdef double rr, radii = self.task.b, end_squared = self.task.end_squared
         displacement(&world.box, x, y, d)
         rr = dot(d, d)
         if self.task.kind == SOFT_SPHERE and not near.equal:
-            radii = near.now[4 * <Py_ssize_t> own + 3] + near.now[4 * <Py_ssize_t> other + 3]
+            radii = near.radius[own] + near.radius[other]
             end_squared = radii * radii
         if rr >= end_squared:
-            return 0
+            return
         self.examined += 1
         # What is not a number is found where gains are added up.
-        out[0] += self.pair_energy(own, other, radii, rr)
-        return 0
+        out[0] += self.pair_energy(world, own, other, radii, rr)
 
-    cdef double pair_energy(self, int32_t own, int32_t other, double radii, double rr) noexcept nogil:
-        """U at a squared distance within range, as `run` has it."""
+    cdef double pair_energy(
+        self, World* world, Py_ssize_t own, Py_ssize_t other, double radii, double rr,
+    ) noexcept nogil:
+        """U of two members at a squared distance within range, as `run` has it."""
         cdef const PairTask* t = &self.task
         cdef double u
         if t.kind == SOFT_SPHERE or t.kind == WCA:
@@ -562,11 +558,13 @@ cdef class Pairs(NeighborForce):
         if r >= end_squared:
             return -1.0
         r = sqrt(r)
-        self.of_pair(own, other, radii, r, u)
+        self.of_pair(world, near.member[own], near.member[other], radii, r, u)
         return r
 
-    cdef void of_pair(self, int32_t own, int32_t other, double radii, double r, double* u) noexcept nogil:
-        """U with its derivatives at the distance r."""
+    cdef void of_pair(
+        self, World* world, Py_ssize_t own, Py_ssize_t other, double radii, double r, double* u,
+    ) noexcept nogil:
+        """U with its derivatives of two members at the distance r."""
         cdef double p[2]
         if self.task.kind == SOFT_SPHERE:
             p[0] = self.p[0]
@@ -631,20 +629,26 @@ cdef class WrittenPairs(Pairs):
         t.n_second = of_second.shape[1]
         t.by_group = by_group
 
-    cdef double pair_energy(self, int32_t own, int32_t other, double radii, double rr) noexcept nogil:
+    cdef double pair_energy(
+        self, World* world, Py_ssize_t own, Py_ssize_t other, double radii, double rr,
+    ) noexcept nogil:
         cdef const Function* f = &self.first.function
+        cdef bint first = _is_first(&self.task, world, own, other)
         cdef int lane
         for lane in range(WIDTH):
-            _fetch(&self.task, f, self.task.registers, lane, own, other, sqrt(rr))
+            _fetch(&self.task, f, self.task.registers, lane, own if first else other, other if first else own, sqrt(rr))
         run_program(f, self.task.registers)
         return self.task.registers[WIDTH * f.outputs[0]]
 
-    cdef void of_pair(self, int32_t own, int32_t other, double radii, double r, double* u) noexcept nogil:
+    cdef void of_pair(
+        self, World* world, Py_ssize_t own, Py_ssize_t other, double radii, double r, double* u,
+    ) noexcept nogil:
         cdef const Function* f = &self.third.function
         cdef double* registers = &self.third.registers[0, 0]
+        cdef bint first = _is_first(&self.task, world, own, other)
         cdef int lane, k
         for lane in range(WIDTH):
-            _fetch(&self.task, f, registers, lane, own, other, r)
+            _fetch(&self.task, f, registers, lane, own if first else other, other if first else own, r)
         run_program(f, registers)
         for k in range(4):
             u[k] = registers[WIDTH * f.outputs[k]]
@@ -671,9 +675,9 @@ cdef class ScreenedCharges(Pairs):
         _screened(&self.task, cutoff * cutoff, 1.0, u)
         self.task.end = u[0] / constant
 
-    cdef double pair_energy(self, int32_t own, int32_t other, double radii, double rr) noexcept nogil:
-        cdef const Neighbors* near = &self.neighbors.list
+    cdef double pair_energy(
+        self, World* world, Py_ssize_t own, Py_ssize_t other, double radii, double rr,
+    ) noexcept nogil:
         cdef double u
-        _screened(
-            &self.task, rr, self.task.of_first[near.member[own]] * self.task.of_first[near.member[other]], &u)
+        _screened(&self.task, rr, self.task.of_first[own] * self.task.of_first[other], &u)
         return u

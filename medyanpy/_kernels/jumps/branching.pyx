@@ -27,7 +27,7 @@ from medyanpy._kernels.core.elementary cimport exp_
 from medyanpy._kernels.core.program cimport World
 from medyanpy._kernels.core.sites cimport LinkedSites, Places, SiteRows, SiteTable, SomeSites
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
-from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds, PlaceKeeper
+from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, PlaceKeeper
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, draw_maxwell, draw_two
 from medyanpy._kernels.jumps.nucleation cimport Seeds, aslant, on_sphere
 from medyanpy._kernels.jumps.pools cimport PoolCounts
@@ -307,12 +307,16 @@ cdef class Branching(Seeds):
 
     cdef int let_go(self, World* world, double t, Py_ssize_t filament) noexcept nogil:
         cdef double before = 0.0, after = 0.0, asked = 0.0
-        cdef const double* x = world.x + 3 * <Py_ssize_t> self.ends.end(2 * filament + 1).node
-        cdef int fault = self.weights.whole(world, &before, &asked)
+        cdef const End* end = self.ends.end(2 * filament + 1)
+        cdef const double* x = world.x + 3 * <Py_ssize_t> end.node
+        cdef int32_t nodes[2]
+        cdef int fault
+        nodes[0], nodes[1] = end.node, end.before
+        fault = self.weights.around(world, nodes, 2, &before, &asked)
         if fault != 0:
             return fault
         self.hold(world, filament, False)
-        fault = self.weights.whole(world, &after, &asked)
+        fault = self.weights.around(world, nodes, 2, &after, &asked)
         if fault != 0:
             return fault
         self.pool.put(self.pool.cell_of(x), self.molecule, 1)

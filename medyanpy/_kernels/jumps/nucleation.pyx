@@ -16,7 +16,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport exp_, sincos2pi
-from medyanpy._kernels.core.program cimport NO_ROOM, World, is_there, mark_grown, mark_moved
+from medyanpy._kernels.core.program cimport NO_ROOM, World, is_there, mark_grown
 from medyanpy._kernels.core.vec3 cimport cross, dot
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
@@ -169,11 +169,11 @@ cdef class Seeds(JumpOperation):
             world.fault.bead = self.ends.slots[0, 0]
             return NO_ROOM
         still[0] = still[1] = still[2] = 0.0
-        fault = self.weights.whole(world, &before, &asked_before)
-        if fault != 0:
-            return fault
         at = (self.ends.slots.shape[1] - 2) // 2
         slot = &self.ends.slots[filament, at]
+        fault = self.weights.around(world, slot, 2, &before, &asked_before)
+        if fault != 0:
+            return fault
         fault = self.room.wake(world, slot[0], x, still)
         if fault == 0:
             fault = self.room.wake(world, slot[1], out, still)
@@ -185,7 +185,7 @@ cdef class Seeds(JumpOperation):
         mark_grown(world, slot[0])
         world.subunits[slot[1]] = self.ends.caps[slot[0]] = self.ends.caps[slot[1]] = 0
         self.hold(world, filament, True)
-        fault = self.weights.whole(world, &after, &asked)
+        fault = self.weights.around(world, slot, 2, &after, &asked)
         if fault != 0:
             return fault
         excess = (asked - asked_before) / self.kT
@@ -225,7 +225,7 @@ cdef class Seeds(JumpOperation):
         cdef int fault
         node[0], node[1] = self.ends.end(2 * filament + 1).node, self.ends.end(2 * filament).node
         draw_two(draws, u)
-        fault = self.weights.whole(world, &before, &asked_before)
+        fault = self.weights.around(world, node, 2, &before, &asked_before)
         if fault != 0:
             return fault
         kinetic = -self.ends.kinetic(world, filament)
@@ -237,7 +237,7 @@ cdef class Seeds(JumpOperation):
             world.subunits[node[i]] = 0
             self.room.put_to_sleep(world, node[i])
         mark_grown(world, node[0])
-        fault = self.weights.whole(world, &after, &asked)
+        fault = self.weights.around(world, node, 2, &after, &asked)
         if fault != 0:
             return fault
         excess = (asked - asked_before) / self.kT
@@ -256,10 +256,9 @@ cdef class Seeds(JumpOperation):
             for c in range(3):
                 world.v[3 * node[i] + c] = v[3 * i + c]
             self.room.settle(world, node[i])
+            self.room.note(world, node[i])
         world.subunits[node[0]] = self.size
         mark_grown(world, node[0])
-        self.room.living[0] += 1
-        mark_moved(world)
         self.hold(world, filament, True)
         return 0
 

@@ -445,6 +445,7 @@ cdef class Polymerization(JumpOperation):
         cdef double every_before = 0.0, counted_before = 0.0, ways
         cdef double bending = self.joint.modulus / (0.5 * self.rise * (self.full + self.least))
         cdef double* there = world.x + 3 * stays
+        cdef int32_t change[2]
         cdef int64_t kept = -1
         cdef int c, fault
         if splits and not 0 <= at + one.step < width:
@@ -470,7 +471,9 @@ cdef class Polymerization(JumpOperation):
         chance = u[0]
         if not chance < most:
             return 0
-        fault = self.weights.whole(world, &every_before, &counted_before)
+        # Each joint and place that changes has one of these.
+        change[0], change[1] = <int32_t> stays, <int32_t> other
+        fault = self.weights.around(world, change, 2, &every_before, &counted_before)
         if fault != 0:
             return fault
         ways = self.log_ways(world, k, 1 if splits else -1)
@@ -502,7 +505,7 @@ cdef class Polymerization(JumpOperation):
             there[c] = x[c]
         mark_grown(world, stays)
         mark_moved(world)
-        fault = self.weights.whole(world, &every, &counted)
+        fault = self.weights.around(world, change, 2, &every, &counted)
         if fault != 0:
             return fault
         # Without the joint that comes or goes: its directions are drawn by its energy.
@@ -534,7 +537,7 @@ cdef class Polymerization(JumpOperation):
             for c in range(3):
                 world.v[3 * other + c] = v[c]
             self.room.settle(world, other)
-            self.room.living[0] += 1
+            self.room.note(world, other)
         mark_moved(world)
         return 0
 

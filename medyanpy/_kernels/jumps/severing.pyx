@@ -9,6 +9,8 @@ distribution, tangent to their links, and the change is booked with the energy o
 Attempts come as if all places for links had the most subunits. Where bending helps they come faster by the most that
 it may do, and are thinned by what it does at the node.
 """
+import numpy as np
+
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t
 
@@ -52,6 +54,7 @@ cdef class Severing(JumpOperation):
     cdef Joint joint
     cdef public Ageing ageing
     cdef readonly Weights weights
+    cdef int32_t[::1] places  # of a filament from a cut on, and of what becomes of it
 
     def __init__(self, str name, int every, FilamentEnds ends not None, double rise, Py_ssize_t n, momenta):
         self.describe(name, 0.0, True, every)
@@ -62,6 +65,7 @@ cdef class Severing(JumpOperation):
         self.most = 0
         self.ageing = None
         self.weights = Weights(self, n, momenta)
+        self.places = np.zeros(2 * ends.slots.shape[1] + 1, np.int32)
 
     def set(self, double kT, double rate, double share, double most_faster):
         self.kT = kT
@@ -147,13 +151,19 @@ cdef class Severing(JumpOperation):
         cdef double across[3]
         cdef double v[3]
         cdef double before = 0.0, after = 0.0, asked = 0.0, kinetic, length, sine, cosine
-        cdef Py_ssize_t other = self.ends.free_filament(), start, k
+        cdef Py_ssize_t other = self.ends.free_filament(), start, k, n = 0
         cdef int64_t left = 0
         cdef int fault, q
         if other < 0:
             world.fault.bead = slot[at]
             return NO_ROOM
-        fault = self.weights.whole(world, &before, &asked)
+        start = (self.ends.slots.shape[1] - (last - at + 1)) // 2
+        there = &self.ends.slots[other, start]
+        for k in range(at, last + 1):
+            self.places[n] = slot[k]
+            self.places[n + 1] = there[k - at]
+            n += 2
+        fault = self.weights.around(world, &self.places[0], n, &before, &asked)
         if fault != 0:
             return fault
         kinetic = -self.ends.kinetic(world, filament)
@@ -169,8 +179,6 @@ cdef class Severing(JumpOperation):
         cosine = sqrt(1.0 - sine * sine)
         for q in range(3):
             x[q] = world.x[3 * slot[at] + q] + length * ((1.0 - cosine) * d[q] + sine * across[q])
-        start = (self.ends.slots.shape[1] - (last - at + 1)) // 2
-        there = &self.ends.slots[other, start]
         fault = self.room.wake(world, there[0], x, v)
         if fault != 0:
             return fault
@@ -191,7 +199,7 @@ cdef class Severing(JumpOperation):
         self.ends.draw_velocities(world, filament, self.kT, draws)
         self.ends.draw_velocities(world, other, self.kT, draws)
         kinetic += self.ends.kinetic(world, filament) + self.ends.kinetic(world, other)
-        fault = self.weights.whole(world, &after, &asked)
+        fault = self.weights.around(world, &self.places[0], n, &after, &asked)
         if fault != 0:
             return fault
         return self.happened(world, t, 0, world.bead[slot[at]], world.bead[there[0]], after - before + kinetic, kinetic,

@@ -38,8 +38,11 @@ cdef class Weights:
     cdef void fetch(self, World* world, const Quad* quad) noexcept nogil
     # Make the change that was asked about last.
     cdef int make(self, World* world, Change* change) noexcept nogil
-    # The energy of all forces, and of those that it asks about changes, as things are.
-    cdef int whole(self, World* world, double* every, double* asked) noexcept nogil
+    # The energy of all terms that depend on these n places, of all forces, and of those that it asks about changes, as
+    # things are. Rows may be inactive. Asked before and after rows come and go or links grow, it tells the gain, if
+    # every term that changes depends on one of the places. A force without a local form adds its whole energy.
+    cdef int around(
+        self, World* world, const int32_t* places, Py_ssize_t n, double* every, double* asked) noexcept nogil
     cdef int ask_rebound(self, World* world, Change* change, Py_ssize_t k, double* gained) noexcept
     cdef void keep_fresh(self) noexcept
     cdef int give_back(self, World* world) noexcept

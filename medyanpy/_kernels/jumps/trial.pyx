@@ -35,6 +35,15 @@ def can_mend(Program program not None, Operation force not None):
     return force.changed(&program.world, &change)
 
 
+cdef int energy_around(PyObject* force, World* world, const Change* here, double* out) noexcept nogil:
+    cdef int fault
+    if not (<Operation> force).touch(world, here):
+        return (<Operation> force).whole(world, out)
+    fault = (<Operation> force).local_energy(world, out)
+    (<Operation> force).release()
+    return fault
+
+
 cdef class Weights:
     """The operations of all forces of a context, and what to ask each; `rebind(k)` binds one again, and
     `hand_back({k: operation})` takes those that have been.
@@ -162,17 +171,23 @@ cdef class Weights:
                 self.keep_fresh()
         return 0
 
-    cdef int whole(self, World* world, double* every, double* asked) noexcept nogil:
+    cdef int around(
+        self, World* world, const int32_t* places, Py_ssize_t n, double* every, double* asked,
+    ) noexcept nogil:
+        cdef Change here
         cdef double energy
         cdef Py_ssize_t k
-        cdef int wanted = world.want_energy
-        cdef int fault = place(world)
+        cdef int wanted = world.want_energy, fault = 0
+        memset(&here, 0, sizeof(Change))
+        here.swap = swap
+        here.moved = places
+        here.n_moved = n
         world.want_energy = 1
         every[0] = asked[0] = 0.0
         for k in range(self.n_forces):
             energy = 0.0
             if fault == 0:
-                fault = (<Operation> self.items[k]).whole(world, &energy)
+                fault = energy_around(self.items[k], world, &here, &energy)
                 if fault != 0 and world.fault.operation == NULL:
                     world.fault.operation = self.items[k]
             every[0] += energy
