@@ -56,6 +56,8 @@ LAWS = [
     ("one step of order 4 is the geodesic", "_kernels/letters/geodesic.pyx", "__init__", "self.task.sense = 1.0 if h >= 0.0 else -1.0", "self.task.sense = 1.0"),
     ("with points tied to both", "_kernels/letters/kick.pyx", "run", "task.chain = &self.forces.chain[0, 0]", "pass"),
     ("is velocity Verlet", "_kernels/letters/kick.pyx", "run", "if self.forces.count == 0 or self.evaluated == world.positions:", "if self.forces.count == 0 or self.evaluated > 0:"),
+    ("lists of neighbours follow beads that come", "_kernels/core/neighbors.pyx", "is_same", "if x[c] != near.now[4 * slot + c]:", "if False:"),
+    ("collisions are those of filaments that stay", "_kernels/forces/shapes.pxi", "_surround", "t.there[m] = PARKED", "pass"),
     ("the same bits for any number", "_kernels/core/rows.pyx", "_find_row", "sort_short(near.id, out, n)", "pass"),
     ("killed at any moment and started again", "reporters/_table.py", "go_on", "self._marked = mark", "pass"),
     ("a run in a folder ends in time", "runs.py", "_was_done", "st_mtime_ns < newest", "st_mtime_ns <= 2 * newest"),

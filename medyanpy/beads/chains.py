@@ -46,6 +46,11 @@ class ChainsKind(Kind):
         return self.handle.starts if self.handle.closed else self.handle.starts - np.arange(len(self.handle.starts))
 
     @property
+    def slots(self) -> np.ndarray | None:
+        """Rows of the nodes that each chain may have, where these come and go; None elsewhere."""
+        return None
+
+    @property
     def n_chains(self) -> int:
         return len(self.handle.starts) - 1
 

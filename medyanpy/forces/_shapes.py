@@ -44,6 +44,14 @@ def no_chain(n: int) -> np.ndarray:
     return np.full((n, 3), -1, np.int32)
 
 
+def _links_with_room(slots: np.ndarray, radius: float, kind: int, first: int) -> Part:
+    """Return the links of filaments whose nodes come and go, one between each two neighbours of places (f, n)."""
+    n, width = slots.shape
+    number = np.repeat(first + np.arange(n), width - 1), np.tile(np.arange(width - 1), n), np.zeros(n * (width - 1))
+    corners = np.stack([slots[:, :-1], slots[:, 1:]], axis=-1).reshape(-1, 2)
+    return Part(corners, np.full(len(corners), radius), kind, np.column_stack(number).astype(np.int32))
+
+
 def _chain(chains: Chains, first: int) -> np.ndarray:
     """Return chain, number along it, and number of links if it is a ring, else 0, (l, 3)."""
     starts, chain = chains.kind.link_starts, chains.kind.link_chains
@@ -128,7 +136,12 @@ class ShapeForce(Force):
             for handle, r in zip(self._shapes, self._each("radius", self._numbers["radius"]), strict=True)
         ]
 
-    def _expect_width(self, layout: "Layout", radii: list[np.ndarray]) -> None:
+    @property
+    def _widest_radius(self) -> float:
+        """The largest radius of its shapes, nm."""
+        return max((float(r.max(initial=0.0)) for r in self._radii()), default=0.0)
+
+    def _expect_width(self, layout: "Layout") -> None:
         """Refuse a box too small for nearest images of shapes, by their first corners and lengths at the start."""
         longest = 0.0
         for handle in self._shapes:
@@ -136,8 +149,7 @@ class ShapeForce(Force):
                 x = cast(Any, handle).positions
                 d = displacement(x[joined[:, 0]], x[joined[:, 1]], layout.box)
                 longest = max(longest, float(np.linalg.norm(d, axis=1).max()))
-        widest = max((float(r.max(initial=0.0)) for r in radii), default=0.0)
-        layout.expect_width(self.name, 2.0 * (widest + longest))
+        layout.expect_width(self.name, 2.0 * (self._widest_radius + longest))
 
     def _parts(self, layout: "Layout", kinds: list[int], radii: list[np.ndarray]) -> Parts:
         """List shapes by place, rows without a bead included; `kinds` has the class of each handle's shapes."""
@@ -162,8 +174,12 @@ class ShapeForce(Force):
             beads = part(np.arange(len(place))[:, None])
             if isinstance(handle, Chains):
                 nodes.append(beads)
-                links.append(part(handle.links, _chain(handle, n_chains)))
-                n_chains += handle.kind.n_chains
+                slots = handle.kind.slots
+                if slots is None:
+                    links.append(part(handle.links, _chain(handle, n_chains)))
+                else:
+                    links.append(_links_with_room(layout.rank[slots], radius.max(initial=0.0), kind, n_chains))
+                n_chains += handle.kind.n_chains if slots is None else len(slots)
             elif isinstance(handle, Membrane):
                 nodes.append(beads)
                 edges.append(part(layout.connectivity(handle).edges, sheet=handle))

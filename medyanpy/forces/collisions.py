@@ -160,7 +160,7 @@ class SoftCollisions(ShapeForce):
 
     def bind(self, layout: "Layout") -> "Operation":
         (kinds, stiffness), radii = self._classes(), self._radii()
-        self._expect_width(layout, radii)
+        self._expect_width(layout)
         points, links, edges, triangles, nodes = self._parts(layout, kinds, radii)
         skin = self._numbers["skin"]
         if skin is None:

@@ -130,6 +130,10 @@ class EllipsoidCollisions(ShapeForce):
     def _keys(self, per: str) -> np.ndarray | None:
         return np.concatenate([handle.ids for handle in self._bodies]) if per == "_body_numbers" else None
 
+    @property
+    def _widest_radius(self) -> float:
+        return max(super()._widest_radius, float(np.max(self._numbers["semi_axes"], initial=0.0)))
+
     def bind(self, layout: "Layout") -> "Operation":
         end, skin = ENDS[self._form], self._numbers["skin"]
         axes = np.broadcast_to(self._numbers["semi_axes"], (len(self._body_numbers), 3))
@@ -138,7 +142,7 @@ class EllipsoidCollisions(ShapeForce):
         place, axes = self._with_room(layout, axes)
         bodies = Part(place[:, None], end * axes.max(axis=1, initial=0.0), 0, no_chain(len(place)))
         radii = self._radii()
-        self._expect_width(layout, [*radii, axes.max(axis=1, initial=0.0)])
+        self._expect_width(layout)
         points, links, _, triangles, _ = self._parts(layout, [1] * len(self._shapes), radii)
         # Chains behind the single shapes: a point and a chain are two objects.
         singles = sum(len(part.corners) for part in points)

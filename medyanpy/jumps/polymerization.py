@@ -173,6 +173,7 @@ class Polymerization(EndJump):
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
+        self._shapes = [one for one in forces if isinstance(one, ShapeForce) and self._filaments in one.handles]
         handle, ends = self._filaments, self.end_rows
         now = handle.kind.subunits
         number = np.empty(len(handle), int)
@@ -214,10 +215,6 @@ class Polymerization(EndJump):
             )
         expect_metric(self.name, handle, forces)
         for force in forces:
-            if handle in force.handles and isinstance(force, ShapeForce):
-                raise ParameterError(
-                    f"{self.name}: {force.name} does not follow links that come and go: leave out capacity_links="
-                )
             bends = isinstance(force, FilamentBending) and force.filaments is handle
             if bends and force._number_of_all("rest_angle") != 0.0:
                 raise ParameterError(f"{self.name}: {force.name} has a rest angle: new links are drawn straight on")
@@ -225,6 +222,10 @@ class Polymerization(EndJump):
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, rise, (least, most) = self._filaments, self._filaments.rise, self._subunits
         layout.expect_width(self.name, most * rise, f"{self.name}: a last link has up to")
+        for force in self._shapes:
+            reach = 2.0 * (force._widest_radius + most * rise)
+            said = f"{self.name}: with the longest link, {force.name} reaches"
+            layout.expect_width(f"{force.name} of links of {self.name}", reach, said)
         pool, ends = self._species.pool, self.bind_ends(layout)
         if handle.kind.slots is None:
             shares, which = np.unique(self._shares(), return_inverse=True)

@@ -522,8 +522,6 @@ def test_a_filament_that_outgrows_its_room():
         (ParameterError, "must have >= 4", {"subunits": (1, 3), "counts": (2,)}),
         (ParameterError, "fewest half of them", {"subunits": (1, 6)}),
         (ParameterError, "rest angle", {"forces": [lambda f: mp.forces.FilamentBending(f, 1.0, 0.5)]}),
-        (ParameterError, "does not follow links that come and go",
-         {"forces": [lambda f: mp.forces.SoftCollisions(f, 1.0, 0.5)]}),
         (ParameterError, "links are split and merged by both",
          {"jumps": [{"end": "plus"}, {"end": "minus", "subunits": (4, 11)}]}),
         (TopologyError, "capacity_links", {"capacity_links": 300}),

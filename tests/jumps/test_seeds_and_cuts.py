@@ -145,7 +145,7 @@ def test_seeds_begin_anywhere_and_point_anywhere():
 def test_seeds_begin_in_balls_about_beads(apart):
     """As many as the volume of two, uniform in each, where they overlap too; none near a bead of another species."""
     formins = [[1.0, 1.0, 1.0], [1.0 + apart, 1.0, 1.0], [10.0, 10.0, 10.0]]
-    handle, simulation = built([seeds(rate=0.0, off=0.0, reach=2.0)], timestep=1e-4, room=900, formins=formins)
+    handle, simulation = built([seeds(rate=0.0, off=0.0, reach=2.0)], timestep=1e-4, room=3000, formins=formins)
     simulation.step(1)
     ball = 4.0 / 3.0 * np.pi * 2.0**3
     simulation.context.system["Nucleation"].set(rate=600.0 / (2.0 * ball) / 0.5**3 / 1e-4)
@@ -410,3 +410,83 @@ def test_state_is_kept(tmp_path):
 )  # fmt: skip
 def test_refusals(error, phrase, jumps, given):
     refuses(error, phrase, lambda: built(jumps, **given))
+
+
+def collisions(actin):
+    return mp.forces.SoftCollisions(actin, stiffness=5.0, radius=0.6, neighbors=1)
+
+
+ON_CHAINS = {
+    "collisions": collisions,
+    "pairs": lambda actin: mp.forces.SoftSphere(actin, actin, stiffness=3.0, diameter=2.0),
+    "any function of distance": lambda actin: mp.forces.CustomPair(actin, actin, "2*exp(-r)", cutoff=4.0),
+    "a field": lambda actin: mp.forces.ExternalField(actin, "cos(2*pi*x/20)*sin(2*pi*y/20)"),
+    "a function in Python": lambda actin: mp.forces.PythonForce(
+        lambda x: (np.cos(0.1 * np.pi * x).sum(), 0.1 * np.pi * np.sin(0.1 * np.pi * x)), beads=actin
+    ),
+}  # fmt: skip
+
+
+def turnover(*forces, room=300, threads=1):
+    """Some filaments that begin, grow, split and merge, shrink, dissolve, and are cut."""
+    jumps = [seeds(3, 0.03, 4.0, region=[[-10.0] * 3, [10.0] * 3]), growth(3.0, 2.5), cuts(0.25)]
+    nodes = [straight(4, 4, 3) + [2.0 * (k % 4), 2.0 * (k // 4), 0.0] for k in range(12)]
+    return built(jumps, nodes, forces, bending=4.0, room=room, timestep=0.02, threads=threads, box=False)
+
+
+@pytest.mark.filterwarnings("ignore::medyanpy.PerformanceWarning")
+@pytest.mark.parametrize("force", ON_CHAINS)
+def test_energies_of_chains_are_those_of_the_places_that_change(force):
+    """Seeds, splits, merges and cuts: heat and chemical work are what the whole energy gains."""
+    _, simulation = turnover(ON_CHAINS[force])
+    context, kinds = simulation.context, set()
+    for _ in range(25):
+        simulation.step(4)
+        before, events = look(context), context.events()
+        context._store.program.perform(context._store.program.operations[0])
+        after, heard = look(context), events.heard()
+        kinds |= {(event.jump, event.kind) for event in heard}
+        gained = after.potential_energy - before.potential_energy + after.kinetic_energy - before.kinetic_energy
+        size = abs(before.potential_energy) + abs(after.potential_energy) + after.kinetic_energy
+        assert abs(sum(event.energy for event in heard) - gained) < 1e-11 * size
+    assert len(kinds) == 5
+
+
+def filaments_of(state, handle):
+    """Nodes (n, 3) of each filament that there is."""
+    slots = handle.kind.slots
+    subunits = state.column("subunits")[slots]
+    for rows, own in zip(slots, subunits, strict=True):
+        links = np.flatnonzero(own > 0)
+        if len(links):
+            yield rows[links[0] : links[-1] + 2]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_collisions_follow_links_that_come_and_go(threads):
+    """Energies and forces are those of the same filaments in a system in which they stay."""
+    handle, simulation = turnover(collisions, threads=threads)
+    numbers, collided = set(), 0.0
+    for _ in range(12):
+        simulation.step(20)
+        state = simulation.context.get_state(positions=True, forces=True, energy=True)
+        rows = list(filaments_of(state, handle))
+        numbers.add((len(rows), sum(map(len, rows))))
+        topology = mp.Topology()
+        still = topology.add_filaments([state.positions[own] for own in rows], 1.0, 1.0)
+        others = mp.forces.FixmanPotential(still, kT=1.0), mp.forces.FilamentBending(still, 4.0)
+        system = system_with(topology, collisions(still), *others)
+        other = mp.Context(system, mp.VerletIntegrator(0.1)).get_state(forces=True, energy=True)
+        mine, theirs = (one.energies["SoftCollisions"] for one in (state, other))
+        assert mine == pytest.approx(theirs, rel=1e-9)
+        np.testing.assert_allclose(state.forces[np.concatenate(rows)], other.forces, rtol=1e-9, atol=1e-9)
+        collided += theirs
+    assert len(numbers) > 8
+    assert collided > 10.0
+
+
+def test_boxes_have_room_for_collisions_of_the_longest_links():
+    """Links of at most 5 nm: two of them with a radius of 1 nm reach 12 nm."""
+    options = {"nodes": [straight(2, 2)], "forces": [lambda actin: mp.forces.SoftCollisions(actin, 1.0, 1.0)]}
+    phrase = "with the longest link, SoftCollisions reaches 12 nm"
+    refuses(ParameterError, phrase, lambda: built([growth(1.0, 1.0)], **options))

@@ -26,9 +26,9 @@ from medyanpy._kernels.core.parallel cimport (
     SUM_BLOCK, n_blocks, ordered_max, over_blocks, record_fault, sum_in_blocks,
 )
 from medyanpy._kernels.core.program cimport (
-    Change, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, Operation, Quad, World,
+    Change, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, Operation, Quad, World, is_there,
 )
-from medyanpy._kernels.core.sites cimport SiteArrays, SiteRows, SiteTable
+from medyanpy._kernels.core.sites cimport HERE, PARKED, SiteArrays, SiteRows, SiteTable
 from medyanpy._kernels.core.triangles cimport Triangles, corner_after, corner_before
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
 
@@ -62,6 +62,7 @@ cdef struct Shapes:
     double* center            # (n, 3) and how far shapes reach around it, when the lists were made
     double* around
     double* longest           # (3, blocks) of `around`, by group
+    unsigned char* there      # (n,) HERE, or PARKED where a corner is not there
     double* energy            # (n,)
     double* partial           # for the sum of energies
     Py_ssize_t blocks
@@ -132,6 +133,12 @@ cdef int _surround(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
         node = t.node + _corner(t, m)
         corners = _corners(t, m)
         mean[0] = mean[1] = mean[2] = 0.0
+        t.there[m] = HERE
+        for k in range(corners):
+            if not is_there(world, node[k]):
+                t.there[m] = PARKED
+        if t.there[m] == PARKED:
+            continue
         for k in range(corners):
             x = world.x + 3 * <Py_ssize_t> node[k]
             displacement(&world.box, world.x + 3 * <Py_ssize_t> node[0], x, d + 3 * k)
@@ -276,6 +283,7 @@ cdef class Search:
     cdef int32_t[:, ::1] their
     cdef Py_ssize_t n_touched
     cdef int32_t[::1] met             # (n,) what `seek` finds
+    cdef unsigned char[::1] there
     cdef Few changed                  # those whose rows are to be mended
     cdef int32_t groups_changed       # in which groups any of these are
     # How large the spheres of A, of B and of both may be for cells to find what they may touch.
@@ -318,6 +326,9 @@ cdef class Search:
         t.energy = zeros(self.arrays, n)
         t.partial = zeros(self.arrays, n_blocks(n, SUM_BLOCK))
         t.near = &self.neighbors.list
+        self.there = np.full(n, HERE, np.uint8)
+        t.there = &self.there[0]
+        self.centers.there = t.there
         self.centers.x = t.center
         self.centers.id = vector[int32_t](self.arrays, number)
         self.centers.bead = vector[int32_t](self.arrays, np.asarray(node)[starts.astype(np.int64)])
@@ -365,10 +376,12 @@ cdef class Search:
         return self.neighbors.index(world)
 
     cdef Py_ssize_t touch(self, Py_ssize_t m) noexcept nogil:
-        """The number of a shape among those of the change."""
+        """The number of a shape among those of the change; -1 where it is not there."""
         cdef const int32_t* node = self.shapes.node + _corner(&self.shapes, m)
         cdef Py_ssize_t k = 0
         cdef int c
+        if self.there[m] == PARKED:
+            return -1
         if self.marks[m]:
             while self.touched[k] != m:
                 k += 1
