@@ -166,6 +166,13 @@ class MoleculePool(Described, Guarded):
         """Number of cells."""
         return prod(self.shape)
 
+    def concentration_at_start(self, which: int) -> float:
+        """Return the mean concentration, 1/nm³, of one of its species, counted from 0; reservoirs come last."""
+        name = (*self.species, *self.concentrations)[which]
+        if name in self.concentrations:
+            return self.concentrations[name]
+        return float(np.sum(self._start[name])) / (self.n_cells * self.cell_volume)
+
     @property
     def diffuses(self) -> bool:
         """True if molecules hop between cells."""

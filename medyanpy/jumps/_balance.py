@@ -11,6 +11,8 @@ from medyanpy.errors import ParameterError
 from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
+    from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Remark
     from medyanpy.jumps._base import Jump
     from medyanpy.state import State
 
@@ -57,6 +59,10 @@ class SpeciesForm:
     def balances(self, kT: float) -> "list[Balance] | None":
         """Return what goes both ways, by handle and number of the species; None where something goes one way, or
         molecules of a pool take part."""
+
+    def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
+        """Return remarks on forces whose whole energy each attempt takes."""
+        return []
 
     def meet(self, operation: Any, others: "list[tuple[Jump, Any]]") -> None:
         """Know all jumps on beads with species: a state has one weight for all."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy.core.handles import Handle
+from medyanpy.jumps._balance import SpeciesForm
 from medyanpy.jumps._base import Jump
 from medyanpy.jumps._networks import NetworkForm
 from medyanpy.jumps._point_reactions import PointForm
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Look
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.jumps._exchange import ExchangeForm
     from medyanpy.jumps.custom_transitions import LinkForm
     from medyanpy.state import State
@@ -84,6 +85,9 @@ class FormedJump(Jump):
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         self._form.weigh(operation, schedule)
+
+    def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
+        return self._form.remarks_on_cost(operation, schedule) if isinstance(self._form, SpeciesForm) else []
 
     def fastest(self, kT: float | None) -> float | None:
         return self._form.fastest(kT)

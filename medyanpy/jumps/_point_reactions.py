@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.core.species import Species
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Look
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.jumps._base import Jump
 
 __all__ = ["PointForm"]
@@ -354,6 +354,33 @@ class PointForm(SpeciesForm):
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.feel(forces_on(schedule, self._handle, self._ways))
+
+    def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
+        whole = operation.forces.operations
+        named = zip(schedule.system.force_names, schedule.bound, strict=True)
+        slow = [name for name, bound in named if any(bound is one for one in whole)]
+        if not slow or schedule.integrator.kT is None:
+            return []
+        rate = self._attempts(schedule.integrator.kT, schedule.layout)
+        return self._jump._remarks_on_whole_energies(slow, rate * schedule.integrator.timestep, "an event")
+
+    def _attempts(self, kT: float, layout: "Layout") -> float:
+        """Return how often attempts have their reactants, 1/s, at the start and without regard to energies."""
+        n = np.bincount(self._handle._of_species, minlength=len(self._handle._species))
+        found, total = self.found(kT).rates, 0.0
+        share = self._ground.within(self._reach) / self._ground.extent(layout) if self._meets else 0.0
+        for way, rate in zip(self._ways, found, strict=True):
+            if way.taken >= 0 and self._pool is not None:
+                rate *= self._pool.concentration_at_start(way.taken)
+            if way.kind == COME:
+                rate *= self._ground.extent(layout)
+            elif way.kind in (MEET, PASS):
+                a, b = way.reactants
+                rate *= n[a] * share * (0.5 * (n[a] - 1) if a == b else n[b])
+            else:
+                rate *= n[way.reactants[0]]
+            total += float(rate)
+        return total
 
     def fastest(self, kT: float | None) -> float | None:
         if kT is None:

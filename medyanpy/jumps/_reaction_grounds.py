@@ -1,7 +1,7 @@
 """Where beads react: on a membrane or in space. What depends on the geometry is here."""
 
 from math import inf, log, pi, sqrt, tanh
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class OnMembrane:
         """Return the area of the ends of all straight lines up to the reach, nm²."""
         return pi * reach**2
 
+    def extent(self, layout: "Layout") -> float:
+        """Return the area of the membrane at the start, nm²."""
+        return float(self._handle.membrane.mesh.area)
+
     def density(self, what: str, given: float | None, species: tuple[int, ...]) -> float:
         """Return the density at which a macroscopic rate holds, 1/nm²."""
         if given is not None:
@@ -86,6 +90,14 @@ class InSpace:
     def within(self, reach: float) -> float:
         """Return the volume of a ball, nm³."""
         return 4.0 / 3.0 * pi * reach**3
+
+    def extent(self, layout: "Layout") -> float:
+        """Return the volume in which the beads are at the start, nm³: of the box, in open directions of a block around
+        them."""
+        x = cast(Any, self._handle).positions
+        block = np.ptp(x, axis=0) if len(x) else np.zeros(3)
+        sides = np.where(layout.box > 0.0, layout.box, np.maximum(block, 1.0))
+        return float(sides.prod())
 
     def density(self, what: str, given: float | None, species: tuple[int, ...]) -> float | None:
         """Return None: in space a macroscopic rate depends on no density; ParameterError where one is given."""

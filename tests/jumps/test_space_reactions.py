@@ -615,3 +615,25 @@ def test_check_tells_how_well_steps_resolve_a_reaction():
     hop, inertia = np.sqrt(4 * 0.02 * 0.05) / 0.5, np.sqrt(2 / 3) * 0.02 / 0.5
     text = str(make().check())
     assert f"A + B -> C: √(4Dh)/R = {hop:.3g}, inertial length/R = {inertia:.3g}, λh = 0.03" in text
+
+
+@pytest.mark.parametrize(("text", "times"), [
+    # One of each 0.05: 60 A of rate 1; 60 pairs of which pi/3 nm^3 in 64 nm^3 are near each other.
+    ("A -> B; rate = 1", 6.0), ("A + B <-> C; k_on = 1, k_off = 1", 2.0 * 0.05 * 60 * 60 * (4.0 / 3.0 * np.pi) / 64.0),
+])  # fmt: skip
+def test_forces_that_cannot_tell_one_bead_are_named(text, times):
+    """With the number of evaluations a step; the rest of the forces is not."""
+    def python(beads):
+        return mp.forces.PythonForce(lambda x: (0.0, np.zeros_like(x)), beads=beads)
+
+    def soft(beads):
+        return mp.forces.SoftSphere(beads.of("A"), beads.of("A"), 1.0, 1.0)
+
+    _, system, make = built({"A": 60, "B": 60}, 200, [python, soft])
+    system.add_jump(mp.jumps.Reactions(system.topology.handles[0], text, reach=1.0 if "+" in text else None))
+    match = f"PythonForce cannot tell what an event changes .* {times:.3g} times"
+    with pytest.warns(mp.PerformanceWarning, match=match):
+        _ = make().context
+    _, system, make = built({"A": 60, "B": 60}, 200, [soft])
+    system.add_jump(mp.jumps.Reactions(system.topology.handles[0], "A -> B; rate = 1"))
+    _ = make().context

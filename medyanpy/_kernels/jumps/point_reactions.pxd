@@ -61,7 +61,7 @@ cdef class PointReactions(JumpOperation):
     cdef PoolCounts pool
     # Forces that tell the energy of one bead, and others, of which the whole energy is computed.
     cdef Sequence telling
-    cdef Sequence forces
+    cdef readonly Sequence forces
     cdef double gained                    # what one attempt has changed of the former
     cdef bint decides                     # whether attempts are weighed without forces, too
     cdef double share, limit              # of the reaction that is attempted
