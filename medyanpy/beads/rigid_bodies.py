@@ -125,18 +125,18 @@ class RigidBodies(OrientedBeads, kind=RigidKind):
         return self.topology._grow(self, other)
 
     def _arguments_now(self) -> dict[str, Any]:
-        tensors = self._friction_tensors
-        t, r = tensors[0, [0, 3], [0, 3]]
-        plain = len(tensors) == 1 and (tensors[0] == np.diag([t, t, t, r, r, r])).all()
-        fixed = self._held[:, 0]
         at = {"positions": self.positions, "orientations": self.orientations}
+        end = {"rotation_parts": self._rotation_parts, "name": self.name, **self._room_now()}
         if self._species:
             table = {
                 one.name: {"mass": one.mass, "inertia": list(one.inertia), "friction": _as_given(one.friction_tensor)}
                 for one in self._species
             }
-            own = {"species": table, "of_species": self._of_species, "rotation_parts": self._rotation_parts}
-            return {**at, **own, "name": self.name, **self._room_now()}
+            return {**at, "species": table, "of_species": self._of_species, **end}
+        tensors = self._friction_tensors
+        t, r = tensors[0, [0, 3], [0, 3]]
+        plain = len(tensors) == 1 and (tensors[0] == np.diag([t, t, t, r, r, r])).all()
+        fixed = self._held[:, 0]
         return {
             **at,
             **self._numbers_now("mass"),
@@ -144,9 +144,7 @@ class RigidBodies(OrientedBeads, kind=RigidKind):
             # Numbers may be zero, tensors must be positive definite.
             "friction": tensors[0, [0, 3], [0, 3]] if plain else tensors[0] if len(tensors) == 1 else tensors,
             "fixed": bool(fixed.any()) if fixed.all() or not fixed.any() else fixed,
-            "rotation_parts": self._rotation_parts,
-            "name": self.name,
-            **self._room_now(),
+            **end,
         }
 
 

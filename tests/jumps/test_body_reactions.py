@@ -104,10 +104,12 @@ def test_association_has_its_constant_and_bodies_move_and_turn_at_the_temperatur
     check_mean("C", counts[:, 2], mean, time_series=True, sees=0.3)
     for name, own, there in zip("ABC", energies, counts.T, strict=True):
         for what, energy in zip(("of translation", "about 1", "about 2", "about 3"), np.array(own).T, strict=True):
-            least = 0.09 if what == "of translation" else 0.06
+            least = 0.1 if what == "of translation" else 0.07
             check_mean(f"energy of {name} {what}", energy / there.mean(), 0.0, time_series=True, sees=least)
     state = simulation.context.get_state(positions=True, energy=True)
     balanced(state, start)
+    # What events change of rotation is heat, and not taken for an error of the letters.
+    assert abs(state.shadow_work) < 1.0
     assert state.chemical_work == 0.0
 
 
@@ -163,7 +165,7 @@ def test_created_bodies_are_turned_uniformly_and_are_thermal():
             one.sum(axis=1), third.sum(axis=1), (one**2 - 1.0 / 3.0).sum(axis=1), (third**2 - 1.0 / 3.0).sum(axis=1),
             (one**4 - 0.2).sum(axis=1), (one * third).sum(axis=1),
         ]))  # fmt: skip
-    check_mean("C", np.array(counts, float), 9.0, time_series=True, sees=0.8)
+    check_mean("C", np.array(counts, float), 9.0, time_series=True, sees=0.9)
     for energy in np.array(energies[0]).T:
         check_mean("energy beyond its mean, of nine bodies", energy, 0.0, time_series=True, sees=1.2)
     for mean in np.array(turned).T:
@@ -203,7 +205,7 @@ def test_switches_are_binomial_and_each_species_has_its_friction_and_inertia(fri
     if friction is None:
         for own in energies:
             for energy in np.array(own).T:
-                check_mean("energy beyond its mean, of all of a species", energy, 0.0, time_series=True, sees=1.2)
+                check_mean("energy beyond its mean, of all of a species", energy, 0.0, time_series=True, sees=1.6)
 
 
 def test_bodies_diffuse_and_turn_as_their_species_of_now():
@@ -268,6 +270,36 @@ def reacting(threads=1, seed=1):
     system.add_jump(mp.jumps.Reactions(bodies, "A + B <-> C", reach=0.8, on_rate=0.4, off_rate=0.5, name="bind"))
     system.add_jump(mp.jumps.Reactions(bodies, "A <-> B", on_rate=0.5, off_rate=0.5, name="switch"))
     return bodies, make()
+
+
+def test_ellipsoids_have_the_semi_axes_of_their_species():
+    """Energies and torques of the force between A and C are those of two handles of plain bodies, whatever has
+    happened."""
+    bodies, simulation = reacting()
+    axes = {"semi_axes": [0.3, 0.5, 0.9], "semi_axes_b": [0.4, 0.4, 0.8], "form": "soft"}
+    touched = 0
+    for _ in range(6):
+        simulation.step(10)
+        state = simulation.context.get_state(positions=True, energy=True)
+        rows = [bodies.of(name).rows(state) for name in "AC"]
+        topology = mp.Topology()
+        plain = [
+            topology.add_rigid_bodies(state.positions[own], state.orientations[own], 1.0, [1.0, 1.0, 1.0])
+            for own in rows
+        ]
+        system = mp.System(topology, box=(SIDE,) * 3)
+        system.add_force(mp.forces.EllipsoidRepulsion(*plain, 3.0, **axes))
+        wanted = mp.Context(system, mp.VerletIntegrator(0.05)).get_state(energy=True).potential_energy
+        assert state.energies["EllipsoidRepulsion"] == pytest.approx(wanted, rel=1e-10)
+        touched += wanted > 0.1
+    assert touched > 3
+
+
+def test_a_species_has_one_shape():
+    """In both groups, with other semi-axes in each."""
+    bodies, system, make = built({"A": 2}, 4)
+    system.add_force(mp.forces.EllipsoidRepulsion(bodies.of("A"), bodies, 1.0, [1.0, 1.0, 2.0], [1.0, 1.0, 1.0]))
+    refuses(mp.ParameterError, "species 'A' of 'rigid bodies' is in both groups, with the semi-axes", make)
 
 
 def test_the_work_of_events_is_the_change_of_all_energies():
@@ -393,6 +425,20 @@ def test_reactions_without_a_meaning_are_refused():
     system.add_force(mp.forces.UniformField(bodies.sites([[0.0, 0.0, 1.0]]), [0.0, 0.0, 1.0]))
     system.add_jump(mp.jumps.Reactions(bodies, "A + B <-> C", on_rate=1.0, off_rate=1.0, reach=1.0))
     refuses(mp.ParameterError, "names one by its row", make)
+
+
+def test_bodies_that_constraints_hold_and_that_feel_the_fluid_do_not_change():
+    bodies, system, make = built({"A": 2}, 4, box=None)
+    bodies.topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2", [bodies.beads[:2]],
+                              d=float(np.linalg.norm(np.subtract(*bodies.positions))))  # fmt: skip
+    system.add_jump(mp.jumps.Reactions(bodies, "A <-> B", on_rate=1.0, off_rate=1.0))
+    refuses(mp.TopologyError, "jumps cannot create, remove or change RigidBodiesOfSpecies", make)
+    bodies, system, make = built({"A": 2}, 4, box=None)
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(1.0, bodies))
+    system.add_jump(mp.jumps.Reactions(bodies, "A <-> B", on_rate=1.0, off_rate=1.0))
+    refuses(mp.ParameterError, "creates, removes or changes beads of 'rigid bodies'", make)
+    bodies, system, make = built({"A": 2}, 4, box=None, friction=[1.0, 0.0], integrator=mp.BrownianIntegrator)
+    refuses(mp.ParameterError, "species 'A' of 'rigid bodies': friction", make)
 
 
 def test_a_fault_without_room_names_the_species_and_more_room_helps():
