@@ -114,6 +114,7 @@ class OrientedKind(BeadsKind):
     handle: "OrientedBeads"
     name = "oriented beads"
     block = Block.ORIENTED
+    degrees_of_freedom_per_bead = 6
     per_bead: tuple[str, ...] = ("mass", "positions", "orientations", "inertia", "_held")
     columns: tuple[Column, ...] = (*BeadsKind.columns, ORIENTATIONS, ANGULAR_MOMENTA)
     takes_constraints = True

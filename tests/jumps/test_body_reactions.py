@@ -172,6 +172,15 @@ def test_created_bodies_are_turned_uniformly_and_are_thermal():
         check_mean("moment of rotations of nine bodies", mean, 0.0, time_series=True, sees=0.8)
 
 
+def test_a_body_that_is_there_has_six_degrees_of_freedom():
+    _, _, make = built({"A": 5}, 9)
+    simulation = make()
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
+    state = simulation.context.get_state(energy=True)
+    wanted = 2.0 * state.kinetic_energy / (6.0 * 5.0 * mp.units.boltzmann)
+    assert state.temperatures["rigid bodies"] == pytest.approx(wanted)
+
+
 def test_a_body_that_becomes_another_stays_as_it_is_turned_and_keeps_its_kinetic_energies():
     """All four of them, about each axis too: A -> B scales velocities by √(m_A/m_B), and momenta by √(I_B/I_A)."""
     bodies, system, make = built({"A": 20}, 20, species="AB", friction=[1e-9, 1e-9], timestep=1e-12)
@@ -342,6 +351,31 @@ def test_same_bits_on_two_threads_after_a_restart_and_after_an_edit(tmp_path):
     assert same(one, fourth)
     assert same(one, fifth)
     assert all(count.accepted > 15 for count in one.context.get_state().counts.values())
+
+
+@pytest.mark.parametrize("integrator", [mp.BAGOGABIntegrator, mp.BrownianIntegrator])
+def test_other_bodies_and_rods_do_not_notice(integrator):
+    """Their rows among all oriented beads are before and behind those that come and go: the same bits as alone."""
+    runs = []
+    for beside in (True, False):
+        topology, rng = mp.Topology(), np.random.default_rng(2)
+        q = orients(rng, 60)
+        first = topology.add_rigid_bodies(SIDE * rng.uniform(size=(5, 3)), q[:5], 2.0, [1.0, 1.5, 2.0], COUPLED)
+        if beside:
+            bodies = topology.add_rigid_bodies(
+                SIDE * rng.uniform(size=(50, 3)), q[5:55], species={name: SPECIES[name] for name in "ABC"},
+                counts={"A": 25, "B": 25}, capacity=80,
+            )  # fmt: skip
+        system = mp.System(topology, box=(SIDE,) * 3)
+        system.add_force(mp.forces.ExternalField(first, "cos(pi*x/2)"))
+        if beside:
+            system.add_jump(mp.jumps.Reactions(bodies, "A + B <-> C", reach=1.0, on_rate=2.0, off_rate=2.0))
+        simulation = mp.Simulation(system, integrator(0.02, kT=1.0, seed=4), threads=1)
+        simulation.step(80)
+        state = simulation.context.get_state(positions=True, velocities=True)
+        turned = [array[first.rows] for array in (state.orientations, state.angular_momenta)]
+        runs.append([state.positions[first.beads], state.velocities[first.beads], *turned])
+    assert all(np.array_equal(a, b) for a, b in zip(*runs, strict=True))
 
 
 def test_edits_add_and_remove_bodies_of_species():
