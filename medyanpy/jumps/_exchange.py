@@ -51,9 +51,8 @@ class ExchangeForm(SpeciesForm):
         self, jump: "Jump", beads: OfSpecies, points: OfSpecies | None, membrane: Membrane, words: tuple[str, str],
         side: Any, most_feet: Any, momenta: Any = None,
     ) -> None:  # fmt: skip
-        ground = ground_of(jump.name, beads.handle)
-        if not isinstance(ground, InSpace) or ground.turns:
-            raise TopologyError(f"{jump.name}: beads must move in space and have no orientation, not {beads!r}")
+        if not isinstance(ground_of(jump.name, beads.handle), InSpace):
+            raise TopologyError(f"{jump.name}: beads must move in space, not {beads!r}")
         self._jump, self._beads, self._points, self._membrane = jump, beads, points, membrane
         self.side: str = look_up({name: name for name in _SIDES}, side, f"side ({jump.name})", ParameterError)
         self.momenta: str = "maxwell"
