@@ -238,6 +238,7 @@ LAWS = [
     ("networks of a pool", "_kernels/jumps/networks.pyx", "propensity", "- c.minus[k]", "- 0.5 * c.minus[k]"),
     ("points of a membrane that react", "_kernels/jumps/point_reactions.pyx", "rate_of", "return r.rate * self.most * n if", "return 2.0 * r.rate * self.most * n if"),
     ("beads in space that react", "_kernels/jumps/grounds.pyx", "draw_line", "max(u[0], max(u[1], v[0]))", "1.0"),
+    ("rigid bodies that react", "_kernels/jumps/grounds.pyx", "draw_turn", "out.spin[c] /= sqrt(rate[c])", "out.spin[c] *= 1.0"),
     ("beads that land", "_kernels/jumps/exchange.pyx", "attempt", "self.feet.low + u[0] * (self.feet.high - self.feet.low)", "0.5 * (self.feet.low + self.feet.high)"),
     ("bent filaments are cut faster", "_kernels/jumps/severing.pyx", "faster", "energy /= 0.5 * self.rise", "energy /= self.rise"),
     ("filaments that grow", "_kernels/jumps/polymerization.pyx", "attempt", "cdef double most = 1.0", "cdef double most = 0.9"),

@@ -73,6 +73,15 @@ def in_space(system):
     system.add_jump(mp.jumps.Reactions(solved, "A + B <-> C", **options))
 
 
+def bodies(system):
+    turning = system.topology["turning"]
+    shape = {"semi_axes": [0.3, 0.3, 0.9], "semi_axes_b": [0.5, 0.3, 0.3], "form": "soft", "name": "turning apart"}
+    system.add_force(mp.forces.EllipsoidRepulsion(turning.of("A"), turning.of("C"), 3.0, **shape))
+    options = {"reach": 1.2, "on_rate": 40.0, "off_rate": 60.0, "name": "react by centres"}
+    system.add_jump(mp.jumps.Reactions(turning, "A + B <-> C", **options))
+    system.add_jump(mp.jumps.Reactions(turning, "A <-> B", on_rate=30.0, off_rate=40.0, name="switch of bodies"))
+
+
 def landing(system):
     ions, landed = system.topology["ions"], system.topology["landed"]
     system.add_force(mp.forces.SoftSphere(ions, landed, 5.0, 0.5, name="ions apart"))
@@ -215,13 +224,13 @@ def ramp_of_numbers(system):
 
 
 PARTS = {"links": links, "flips": flips, "box": box, "creation": creation, "molecules": molecules,
-         "reactions": reactions, "in space": in_space, "landing": landing, "growth": growth,
+         "reactions": reactions, "in space": in_space, "bodies": bodies, "landing": landing, "growth": growth,
          "turnover": turnover, "branches": branches, "crosslinkers": crosslinkers, "motors": motors, "rails": rails,
          "written": written, "edits": edits, "set_box": set_box, "ramp of the box": ramp_of_the_box,
          "ramp of numbers": ramp_of_numbers}  # fmt: skip
 #: Those that are jumps: the others need one beside them.
-JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "landing", "growth", "turnover",
-         "branches", "crosslinkers", "motors", "rails", "written")  # fmt: skip
+JUMPS = ("links", "flips", "box", "creation", "molecules", "reactions", "in space", "bodies", "landing", "growth",
+         "turnover", "branches", "crosslinkers", "motors", "rails", "written")  # fmt: skip
 # Filaments whose nodes have come and gone cannot be edited.
 COMING = {"turnover", "branches", "rails"}
 PAIRS = {" + ".join(pair): pair for pair in combinations(PARTS, 2) if not ("edits" in pair and COMING & set(pair))}
@@ -244,6 +253,16 @@ def built(*parts, n=30):
     if "in space" in parts:
         places = np.random.default_rng(8).uniform([-3.9, -3.3, 0.5], [3.9, 3.3, 3.0], (20, 3))
         topology.add_beads(places, species=species, counts={"A": 10, "B": 10}, capacity=30, name="solved")
+    if "bodies" in parts:
+        rng_of_bodies = np.random.default_rng(11)
+        places = rng_of_bodies.uniform([-3.9, -3.3, 0.5], [3.9, 3.3, 3.0], (20, 3))
+        turned = rng_of_bodies.normal(size=(20, 4))
+        inertia = {"A": [0.5, 0.5, 0.2], "B": [1.0, 0.8, 0.5], "C": [0.5, 2.0, 2.0]}
+        kinds = {name: {"mass": m, "inertia": inertia[name], "friction": (f, f)} for name, (m, f) in numbers.items()}
+        topology.add_rigid_bodies(
+            places, turned / np.linalg.norm(turned, axis=1)[:, None], species=kinds, counts={"A": 10, "B": 10},
+            capacity=30, name="turning",
+        )  # fmt: skip
     if "written" in parts:
         two = {name: species[name] for name in "AB"}
         topology.add_intriangle_points(sheet, species=two, counts={"A": 12}, capacity=30, seed=6, name="written")

@@ -96,7 +96,7 @@ def periodic_box():
 
 
 def reacting():
-    """Points and beads with species, and molecules, that react."""
+    """Points, beads and bodies with species, and molecules, that react."""
     topology = mp.Topology()
     vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(4.0, 1), 1.0, 0.3, name="vesicle")
     numbers = {"A": (0.7, 0.3), "B": (0.9, 0.4), "C": (1.5, 0.5)}
@@ -109,14 +109,26 @@ def reacting():
         np.random.default_rng(6).uniform([0.0, 12.0, 0.0], [3.0, 15.0, 3.0], (12, 3)), species=species,
         counts={"A": 6, "B": 6}, capacity=40, name="solved",
     )  # fmt: skip
+    kinds = {
+        name: {"mass": mass, "inertia": [i * mass for i in (1.0, 1.2, 1.6)], "friction": (friction, 0.4)}
+        for name, (mass, friction) in numbers.items()
+    }
+    bodies = topology.add_rigid_bodies(
+        np.random.default_rng(7).uniform([8.0, 12.0, 0.0], [11.0, 15.0, 3.0], (12, 3)), [TURN] * 12, species=kinds,
+        counts={"A": 6, "B": 6}, capacity=40, name="bodies",
+    )  # fmt: skip
+    shape = {"semi_axes": [0.3, 0.3, 0.9], "semi_axes_b": [0.6, 0.4, 0.4], "form": "soft", "name": "ellipsoids"}
     system = system_with(topology, forces.MembraneEdgeSprings(vesicle, 8.0, 2.4),
                          forces.HarmonicTrap(beads, 0.3, [0.0, 9.0, 9.0], name="trap"),
+                         forces.HarmonicTrap(bodies, 0.3, [9.0, 14.0, 1.0], name="pocket of bodies"),
+                         forces.EllipsoidRepulsion(bodies.of("A"), bodies.of("B"), 2.0, **shape),
                          forces.HarmonicTrap(solved, 0.3, [1.0, 14.0, 1.0], name="pocket"),
                          forces.SoftSphere(solved.of("A"), solved.of("B"), 2.0, 1.0, name="apart"),
                          forces.SoftSphere(proteins.of("A"), proteins.of("C"), 2.0, 1.5, name="spheres"))  # fmt: skip
-    numbers = {"reach": 1.5, "on_rate": 1.0, "off_rate": 2.0, "most_partners": 40}
-    system.add_jump(jumps.Reactions(proteins, "A + B <-> C", name="react", **numbers))
-    system.add_jump(jumps.Reactions(solved, "A + B <-> C", name="react in space", **numbers | {"most_partners": 20}))
+    rates = {"reach": 1.5, "on_rate": 1.0, "off_rate": 2.0, "most_partners": 40}
+    system.add_jump(jumps.Reactions(proteins, "A + B <-> C", name="react", **rates))
+    system.add_jump(jumps.Reactions(solved, "A + B <-> C", name="react in space", **rates | {"most_partners": 20}))
+    system.add_jump(jumps.Reactions(bodies, "A + B <-> C", name="react by centres", **rates | {"most_partners": 20}))
     layer = {"layer": 1.0, "side": "both", "most_feet": 20}
     system.add_jump(jumps.Adsorption(
         solved.of("A"), proteins.of("A"), on_rate=1.0, off_rate=0.5, name="landing", **layer))  # fmt: skip

@@ -28,6 +28,8 @@ def topology_of_all():
     topology.add_filament(x, 1.0, rise=27.0**0.5)
     topology.add_rod(x * [0, 0, 1], [[1.0, 0, 0, 0]] * 4, 3.0, linear_density=1.0, inertia_density=[1.0, 1.0, 1.0])
     topology.add_rigid_bodies(x[:1], [[1.0, 0, 0, 0]], mass=1.0, inertia=[1.0, 1.0, 1.0])
+    kinds = {"A": {"mass": 1.0, "inertia": [1.0, 1.0, 1.0]}}
+    topology.add_rigid_bodies(x[:1], [[1.0, 0, 0, 0]], species=kinds, of_species="A")
     sphere = mp.surfaces.Sphere(5.0)
     topology.add_surface_points(sphere, sphere.sample(4, seed=1), mass=1.0)
     topology.constrain("x1 - x2 + 3", [topology["beads"].beads[:2]], length=1.0)

@@ -8,6 +8,10 @@ topology = mp.Topology()
 vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 2), vertex_mass=1.0)
 proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
 beads = topology.add_beads([[0.0, 0, 0], [10, 0, 0]], mass=1.0)
+bodies = topology.add_rigid_bodies(
+    [[0.0, 0, 0]], [[1.0, 0, 0, 0]], species={"A": {"mass": 1.0, "inertia": [1.0, 1.0, 1.0]}}, counts={"A": 1}
+)
+open_bodies = bodies.of("A")
 solutes = topology.add_beads([[0.0, 0, 0]], species={"A": {"mass": 1.0}}, counts={"A": 1}, capacity=4)
 apart = mp.forces.SoftSphere(solutes.of("A"), solutes, 1.0, 2.0)
 

@@ -7,7 +7,7 @@ from medyanpy.beads.intriangle_points import InTrianglePoints, PointsKind
 from medyanpy.beads.lattice import Lattice
 from medyanpy.beads.membranes import Membrane
 from medyanpy.beads.oriented import OrientedBeads, OrientedKind
-from medyanpy.beads.rigid_bodies import RigidBodies
+from medyanpy.beads.rigid_bodies import RigidBodies, RigidBodiesOfSpecies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.core.handles import Handle
@@ -19,5 +19,5 @@ COLUMNS = tuple(dict.fromkeys([*Kind.columns, *PointsKind.columns, *OrientedKind
 __all__ = [
     "COLUMNS", "Balls", "BallsOfSpecies", "Beads", "BeadsKind", "BeadsOfSpecies", "Constraints", "Directors",
     "Filaments", "GrowingFilaments", "Handle", "InTrianglePoints", "Kind", "Lattice", "Membrane", "OrientedBeads",
-    "RigidBodies", "Rods", "SurfacePoints",
+    "RigidBodies", "RigidBodiesOfSpecies", "Rods", "SurfacePoints",
 ]  # fmt: skip

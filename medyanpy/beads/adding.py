@@ -1,5 +1,6 @@
 """Checks of arguments that add beads of any kind."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,20 +37,28 @@ def inertia_by_species(
     """Return mass and friction of n beads, and their species (n,) int32."""
     if mass is not None or friction is not None:
         raise ParameterError(f"{what}: mass= and friction= are those of the species")
-    if given is None:
-        raise ParameterError(f"{what}: give the species of each: {', '.join(one.name for one in species)}")
-    numbers = numbers_of(f"{what}: species", species, given, n)
+    numbers = species_needed(what, species, given, n)
     return by_species(species, numbers), numbers
 
 
-def species_given(what: str, species: Any, counts: Any, of_species: Any) -> tuple[tuple[Species, ...], Any]:
-    """Return the species that a user gives for a handle, and of which each bead is: by names or numbers, or by counts,
-    one species after the other."""
+def species_needed(what: str, species: tuple[Species, ...], given: Any, n: int) -> np.ndarray:
+    """Return of which species each of n beads is, (n,) int32."""
+    if given is None:
+        raise ParameterError(f"{what}: give the species of each: {', '.join(one.name for one in species)}")
+    return numbers_of(f"{what}: species", species, given, n)
+
+
+def species_given(
+    what: str, species: Any, counts: Any, of_species: Any,
+    read: Callable[[str, Any], tuple[Species, ...]] = species_of,
+) -> tuple[tuple[Species, ...], Any]:  # fmt: skip
+    """Return the species that a user gives for a handle, as they are `read`, and of which each bead is: by names or
+    numbers, or by counts, one species after the other."""
     if species is None:
         if counts is not None or of_species is not None:
             raise ParameterError(f"{what}: counts= and of_species= are of species: give species=")
         return (), None
-    kinds = species_of(what, species)
+    kinds = read(what, species)
     if counts is None:
         return kinds, of_species
     if of_species is not None:

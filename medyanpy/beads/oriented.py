@@ -114,6 +114,7 @@ class OrientedKind(BeadsKind):
     handle: "OrientedBeads"
     name = "oriented beads"
     block = Block.ORIENTED
+    degrees_of_freedom_per_bead = 6
     per_bead: tuple[str, ...] = ("mass", "positions", "orientations", "inertia", "_held")
     columns: tuple[Column, ...] = (*BeadsKind.columns, ORIENTATIONS, ANGULAR_MOMENTA)
     takes_constraints = True
@@ -137,7 +138,7 @@ class OrientedKind(BeadsKind):
 
     @property
     def has_friction(self) -> bool:
-        return bool(self.friction_tensors.any())
+        return bool(self.friction_tensors.any()) or any(np.any(one.friction_tensor) for one in self.handle._species)
 
     def moves(self, column: Column) -> np.ndarray:
         return ~self.held[:, 1:]
@@ -148,7 +149,8 @@ class OrientedKind(BeadsKind):
     def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
         out = dict(given)
         if ORIENTATIONS in given:
-            out[ORIENTATIONS] = unit_quaternions(f"{what}: orientations", given[ORIENTATIONS], len(self.handle))
+            rows = given[ORIENTATIONS]
+            out[ORIENTATIONS] = unit_quaternions(f"{what}: orientations", rows, len(rows))
         return out
 
     def beside_frames(self) -> dict[str, Any]:
@@ -156,7 +158,8 @@ class OrientedKind(BeadsKind):
         return {**super().beside_frames(), "inertia": (self.handle.inertia, "pN s+2 nm")}
 
     def bind(self, layout: "Layout") -> Flow | None:
-        return OrientedFlow(self.handle, layout) if len(self.handle) else None
+        n = self.handle.capacity if self.comes_and_goes else len(self.handle)
+        return OrientedFlow(self.handle, layout) if n else None
 
 
 class OrientedBeads(Beads, kind=OrientedKind):
@@ -270,15 +273,17 @@ class OrientedFlow(Flow):
     def __init__(self, beads: OrientedBeads, layout: "Layout") -> None:
         self._beads = beads
         self._first: int = layout.rows_of(beads).start
-        #: Matrices of every species, and the time and kT of the O or D that they are for.
+        block = layout.block_of(beads) if beads.kind.comes_and_goes else layout.slice_of(beads)
+        self._n: int = block.stop - block.start
+        #: Matrices of all that beads may be, and the time and kT of the O or D that they are for.
         self._matrices: np.ndarray | None = None
         self._made_for: tuple[float | None, ...] = ()
-        #: (n,) species of the beads.
-        self._kinds: np.ndarray = np.empty(0, np.int32)
+        #: (n,) which of these beads have; None where that of their species now.
+        self._kinds: np.ndarray | None = None
 
     def after_a(self, stage: Stage) -> "Sequence[Operation]":
         parts = 0 if stage.rotation == "exact" else self._beads.kind.rotation_parts
-        return (rotation.Rotation(self._first, len(self._beads), stage.h, parts),)
+        return (rotation.Rotation(self._first, self._n, stage.h, parts),)
 
     def in_place_of_o(self, stage: Stage) -> "Sequence[Operation]":
         return (self._stir(stage),) if self._beads.kind.has_friction else ()
@@ -288,20 +293,26 @@ class OrientedFlow(Flow):
         beads, h, kT = self._beads, stage.h, cast(float, stage.kT)
 
         def rows(first: int, numbers: np.ndarray) -> np.ndarray:
-            what = f"BrownianIntegrator: bead {beads.beads[first]} ({beads.name!r}): friction"
+            of_species = [f"species {one.name!r} of {beads.name!r}" for one in beads._species]
+            who = of_species[first] if of_species else f"bead {beads.beads[first]} ({beads.name!r})"
             free = _free(numbers[:2])
-            # A fixed body is a species that does not move.
-            friction = np.where(free, numbers[2:].reshape(6, 6), np.eye(6))
-            made = _brownian(check_tensor(friction, what), h, kT)
+            # A fixed body is one of those that do not move.
+            friction = np.where(free, numbers[8:].reshape(6, 6), np.eye(6))
+            made = _brownian(check_tensor(friction, f"BrownianIntegrator: {who}: friction"), h, kT)
             made[:12] *= np.concatenate([free, free])
             return made
 
-        species = self._species(stage, rows, np.column_stack([beads.kind.held, self._tensors()]))
-        return (brownian.TensorDisplacement(stage.index, forces, self._first, species, self._matrices),)
+        self._make(stage, rows, inertia=False)
+        kinds, matrices = self._kinds, self._matrices
+        return (brownian.TensorDisplacement(stage.index, forces, self._first, self._n, kinds, matrices),)
 
     def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
         old = cast(OrientedFlow, before)
-        if self._matrices is not None and old._matrices is not None and self._made_for == old._made_for:
+        if self._matrices is None or old._matrices is None or self._made_for != old._made_for:
+            return
+        if self._kinds is None or old._kinds is None:
+            self._matrices[:] = old._matrices
+        else:
             self._matrices[self._kinds[now]] = old._matrices[old._kinds[then]]
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -310,7 +321,7 @@ class OrientedFlow(Flow):
 
     def _stir(self, stage: Stage) -> "Operation":
         # Nothing that has noise is compiled without a temperature.
-        beads, h, kT = self._beads, stage.h, cast(float, stage.kT)
+        h, kT = stage.h, cast(float, stage.kT)
 
         def rows(_: int, numbers: np.ndarray) -> np.ndarray:
             free = _free(numbers[:2])
@@ -318,30 +329,33 @@ class OrientedFlow(Flow):
             made: np.ndarray = _exact(numbers[8:].reshape(6, 6) * free, numbers[2:8], h, kT) * free
             return made
 
-        momenta = np.column_stack([beads.mass, beads.mass, beads.mass, beads.inertia])
-        species = self._species(stage, rows, np.column_stack([beads.kind.held, momenta, self._tensors()]))
-        return rotation.TensorThermostat(stage.index, self._first, species, self._matrices)
+        self._make(stage, rows, inertia=True)
+        return rotation.TensorThermostat(stage.index, self._first, self._n, self._kinds, self._matrices)
 
-    def _tensors(self) -> np.ndarray:
-        """Return friction tensors as rows, (n, 36)."""
-        return np.broadcast_to(self._beads.kind.friction_tensors.reshape(-1, 36), (len(self._beads), 36))
+    def _numbers(self) -> np.ndarray:
+        """Return what is held, masses of six momenta, and friction tensors as rows, (n, 44), of all beads, or of the
+        species that they may be of."""
+        beads = self._beads
+        if species := beads._species:
+            numbers = [[0.0, 0.0, *3 * [one.mass], *one.inertia, *np.ravel(one.friction_tensor)] for one in species]
+            return np.array(numbers)
+        tensors = np.broadcast_to(beads.kind.friction_tensors.reshape(-1, 36), (len(beads), 36))
+        return np.column_stack([beads.kind.held, beads.mass, beads.mass, beads.mass, beads.inertia, tensors])
 
-    def _species(
-        self, stage: Stage, rows: Callable[[int, np.ndarray], np.ndarray], numbers: np.ndarray
-    ) -> np.ndarray:
-        """Return the species (n,) of beads with equal `numbers` (n, k).
-
-        The matrices of each species, `rows` of its first bead and of its numbers, are made when they are first needed
-        for a time and kT, and kept.
-        """
-        kinds, first, species = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
+    def _make(self, stage: Stage, rows: Callable[[int, np.ndarray], np.ndarray], *, inertia: bool) -> None:
+        """Make the matrices of all kinds of beads, `rows` of the first of each and of its numbers, when they are first
+        needed for a time and kT, and keep them. Beads with equal numbers are of one kind, perhaps without `inertia`."""
+        kinds, first = self._numbers(), np.arange(len(self._beads._species))
+        if not inertia:
+            kinds[:, 2:8] = 0.0
+        if not self._beads._species:
+            kinds, first, own = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+            self._kinds = own.reshape(-1).astype(np.int32)
         if self._made_for != (stage.h, stage.kT):
             self._made_for = stage.h, stage.kT
             made = np.array([rows(int(i), kind) for i, kind in zip(first, kinds, strict=True)])
             self._matrices = np.zeros((*made.shape[:-1], _PADDED))
             self._matrices[..., :6] = made
-        self._kinds = species.reshape(-1).astype(np.int32)
-        return self._kinds
 
 
 def _free(held: np.ndarray) -> np.ndarray:

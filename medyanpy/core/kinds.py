@@ -258,11 +258,15 @@ class Kind(Guarded):
 
     def inertia_of_created(self, columns: dict[Column, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return mass and friction of n beads that jumps have added: of their species, or those that all have."""
-        species = self.handle._species
-        if species:
-            return by_species(species, columns[SPECIES])
+        if self.handle._species:
+            return by_species(self.handle._species, columns[SPECIES])
         mass, friction = (np.full(n, self.of_all(name)) for name in ("mass", "friction"))
         return mass, friction
+
+    def of_species(self, numbers: np.ndarray) -> dict[str, Any]:
+        """Return the attributes of the handle that follow from the species (n,) of its beads."""
+        mass, friction = by_species(self.handle._species, numbers)
+        return {"mass": mass, "friction": friction}
 
     def of_all(self, name: str) -> Any:
         """Return the one number that all its beads have, and that an added bead takes; None where they differ."""
@@ -274,7 +278,7 @@ class Kind(Guarded):
     def differs(self) -> str | None:
         """Return the name of a number that differs between its beads, so that added ones have none; None without
         any."""
-        given_by_species = ("mass", "friction") if self.handle._species else ()
+        given_by_species = self.of_species(self.handle._of_species) if self.handle._species else ()
         numbers = {name: getattr(self.handle, name) for name in self.per_bead if name not in given_by_species}
         of_one = [n for n, v in numbers.items() if v is not None and v.ndim == 1 and v.dtype == np.float64]
         return next((name for name in of_one if self.of_all(name) is None), None)

@@ -1,6 +1,6 @@
 """Species: what a bead of a handle is now, and may become."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.state import State
 
-__all__ = ["OfSpecies", "Species", "by_species", "counted", "numbers_of", "selected", "species_of", "wholes"]
+__all__ = [
+    "OfSpecies", "Species", "by_species", "counted", "numbers_of", "of_species", "selected", "species_of",
+    "told_by_species", "wholes",
+]  # fmt: skip
 
 # What species have by forces on them, and how it is given.
 _OF_FORCES = {
@@ -26,15 +29,35 @@ MOST = 63
 
 
 class Species(NamedTuple):
-    """Numbers of the beads of one species: mass, pN s²/nm, and friction, pN s/nm."""
+    """Numbers of the beads of one species: mass, pN s²/nm, and friction, pN s/nm. Bodies have more."""
 
     name: str
     mass: float
+    #: Of bodies the mean of three directions, of translation.
     friction: float
+    #: Of bodies: three principal moments, pN s² nm, and the rows of the friction tensor in the body frame.
+    inertia: tuple[float, ...] = ()
+    friction_tensor: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def mobility(self) -> float:
+        """Diffusion constant of the centre over kT, nm/(pN s): of bodies that of long times, when they have turned."""
+        if not self.friction_tensor:
+            return 1.0 / self.friction
+        return float(np.trace(np.linalg.inv(self.friction_tensor)[:3, :3])) / 3.0
 
 
-def species_of(what: str, given: Any) -> tuple[Species, ...]:
-    """Return the species that a user gives as ``{name: {"mass": …, "friction": …}}``; ParameterError."""
+def _of_beads(where: str, name: str, numbers: Mapping[str, Any]) -> Species:
+    mass = number(f"{where}: mass", numbers["mass"], above=0.0)
+    return Species(name, mass, number(f"{where}: friction", numbers.get("friction", 0.0), at_least=0.0))
+
+
+def species_of(
+    what: str, given: Any, made: Callable[[str, str, Mapping[str, Any]], Species] = _of_beads,
+    needed: tuple[str, ...] = ("mass",),
+) -> tuple[Species, ...]:  # fmt: skip
+    """Return the species that a user gives as ``{name: {"mass": …, "friction": …}}``; ParameterError. Each is `made`
+    where it is, of its name, and of its numbers, which are those `needed` and perhaps friction."""
     if not isinstance(given, Mapping) or not given:
         raise ParameterError(f'{what}: species = {shown(given)} but must be a dict such as {{"A": {{"mass": 1.0}}}}')
     if len(given) > MOST:
@@ -43,15 +66,14 @@ def species_of(what: str, given: Any) -> tuple[Species, ...]:
     for name, numbers in given.items():
         where = f"{what}: species[{name!r}]"
         plain_name(f"{what}: name of a species", name)
-        if not isinstance(numbers, Mapping) or "mass" not in numbers:
-            raise ParameterError(f'{where} = {shown(numbers)} but must be a dict with "mass", and "friction" if any')
+        if not isinstance(numbers, Mapping) or any(key not in numbers for key in needed):
+            keys = ", ".join(f'"{key}"' for key in needed)
+            raise ParameterError(f'{where} = {shown(numbers)} but must be a dict with {keys}, and "friction" if any')
         for key in numbers:
             if key in _OF_FORCES:
                 raise ParameterError(f"{where}: {key} is a number of forces: give it to {_OF_FORCES[key]}")
-            look_up({"mass": 0, "friction": 1}, key, f"number of a species ({where})", ParameterError)
-        mass = number(f"{where}: mass", numbers["mass"], above=0.0)
-        friction = number(f"{where}: friction", numbers.get("friction", 0.0), at_least=0.0)
-        found.append(Species(name, mass, friction))
+            look_up(dict.fromkeys((*needed, "friction")), key, f"number of a species ({where})", ParameterError)
+        found.append(made(where, name, numbers))
     return tuple(found)
 
 
@@ -87,6 +109,26 @@ def counted(what: str, species: tuple[Species, ...], counts: Any) -> np.ndarray:
         n = whole_number(f"{what}: counts[{name!r}]", count, at_least=0, at_most=2**31 - 1)
         found.append(np.full(n, which, np.int32))
     return np.concatenate(found)
+
+
+def of_species(name: str, k: int) -> str:
+    """Return the name beside frames of what is told of each species of a handle, here the k-th, with equal rows."""
+    return f"{name} of species {k}"
+
+
+def told_by_species(beside: Mapping[str, Any], numbers: Any) -> dict[str, Any]:
+    """Return data beside frames, of which those that are told of each species are those of what beads are: `numbers` of
+    species (n,), in the order of rows, -1 where there is no bead."""
+    out = dict(beside)
+    for name in [key for key in beside if of_species(key, 0) in beside]:
+        own: list[Any] = []
+        unit: list[Any] = []
+        while (key := of_species(name, len(own))) in beside:
+            value, *unit = found if isinstance(found := beside[key], tuple) else (found,)
+            own.append(value)
+        rows = np.stack(own)[numbers, np.arange(len(numbers))]
+        out[name] = (rows, *unit) if unit else rows
+    return out
 
 
 class OfSpecies:

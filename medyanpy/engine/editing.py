@@ -7,7 +7,6 @@ import numpy as np
 from medyanpy.core.columns import ORIENTATIONS, SPECIES
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block
-from medyanpy.core.species import by_species
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.mesh_quality import Degradation
@@ -87,8 +86,7 @@ def _describe_species(store: Store, handle: Handle) -> None:
     """Let the beads of a handle be of the species that jumps have made them."""
     if handle._species:
         now = store.arrays[SPECIES.array][store.layout.internal(handle.beads)]
-        mass, friction = by_species(handle._species, now)
-        handle._take(mass=mass, friction=friction, _of_species=now)
+        handle._take(**handle.kind.of_species(now), _of_species=now)
 
 
 def describe_places(store: Store) -> None:

@@ -161,7 +161,7 @@ class Schedule:
             own += self._in_fluid(stage.kind)
             friction = self.layout.gather(lambda h: h.friction, zero=own)
             if self.store.room is not None:
-                friction = self.store.of_the_living("friction", friction)
+                friction = self.store.of_the_living("friction", friction, zero=own)
             made = living = formula(friction, stage.h, stage.kT, of_beads)
             asleep = [float(c[0]) for c in formula(np.zeros(1), stage.h, stage.kT, np.zeros(1, of_beads.dtype))]
             if self.store.room is not None:
@@ -279,7 +279,7 @@ class Schedule:
         """Return the last operation of a step, which looks for beads that have run away."""
         slow = SLOW / self.integrator.timestep
         speeds = slow * self.length / self.store.step_lengths()
-        return kinetic_watch.Watch(self.account.bound, speeds**2, slow**2, self.store.heaviest)
+        return kinetic_watch.Watch(self.account.bound, speeds**2, slow**2, self.store.heaviest, self.store.quickest)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
         """Return the letters that do something here. G does nothing where there are no in-triangle points; two As that

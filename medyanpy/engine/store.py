@@ -1,6 +1,6 @@
 """The store: every array of one Context, by place in memory, and the program that runs on them. It knows no forces."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, cast
 
@@ -15,7 +15,7 @@ from medyanpy._kernels.core.triangles import Rejoined
 from medyanpy._tools.images import Box, displacement, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array
-from medyanpy.core.columns import BEADS, MATERIAL, SPECIES, SUBUNITS, Column
+from medyanpy.core.columns import ANGULAR_MOMENTA, BEADS, MATERIAL, SPECIES, SUBUNITS, Column
 from medyanpy.core.handles import Handle
 from medyanpy.core.kinds import Block, Kind
 from medyanpy.core.layout import Layout
@@ -130,7 +130,9 @@ class Store:
         if self.room is not None:
             self.follow(self.mass, self.mass_of_the_living, 0.0)
             self.follow(self.inverse_mass, self.inverse_of_the_living, 0.0)
-            self._followed = 2
+            for column, momenta in self.momenta.items():
+                self._follow_momenta(column, momenta)
+            self._followed = 2 + 2 * len(self.momenta)
         #: Sums of what points push on the corners of their triangles.
         n, (of_vertices, of_points) = layout.n_vertices if moving else 0, layout.numbers_of_membranes()
         self.corners: Accumulator = Accumulator(n, self.threads, of_vertices[:n], of_points)
@@ -179,16 +181,41 @@ class Store:
         self.inverse_of_the_living[: layout.n][born] = 1.0 / living[: layout.n][born]
         self.mass_of_the_living = living
 
-    def of_the_living(self, name: str, values: np.ndarray) -> np.ndarray:
+    def of_the_living(self, name: str, values: np.ndarray, zero: Sequence[Handle] = ()) -> np.ndarray:
         """Return a number of every bead, by place; in inactive rows, that of a bead that a jump may add there. Behind
-        these, for each handle with species, those of each of them."""
+        these, for each handle with species, those of each of them. It is 0 for some handles."""
         out = values.copy()
         for handle in self.layout.handles:
             if handle.kind.comes_and_goes:
                 asleep = slice(self.layout.slice_of(handle).stop, self.layout.block_of(handle).stop)
-                out[asleep] = handle.kind.of_all(name) or 0.0
-        of_species = [getattr(one, name) for handle in self.layout.handles for one in handle._species]
+                out[asleep] = 0.0 if handle in zero else handle.kind.of_all(name) or 0.0
+        of_species = [
+            0.0 if handle in zero else getattr(one, name) for handle in self.layout.handles for one in handle._species
+        ]
         return np.append(out, of_species)
+
+    def _follow_momenta(self, column: Column, momenta: Momenta) -> None:
+        """Let masses of momenta beside m v be those of who is there."""
+        # Behind the rows, as in `of_the_living`.
+        living = np.append(momenta.mass, self._of_species(column, 1.0), axis=0)
+        inverse = np.append(momenta.inverse_mass, 1.0 / self._of_species(column, np.inf), axis=0)
+        for handle in self._having[column]:
+            own = handle.kind.of_all(column.mass) if handle.kind.comes_and_goes else None
+            if own is not None:
+                first = momenta.places.start
+                asleep = slice(self.layout.slice_of(handle).stop - first, self.layout.block_of(handle).stop - first)
+                living[asleep], inverse[asleep] = np.ravel(own), 1.0 / np.ravel(own)
+        for now, then, asleep_one in ((momenta.mass, living, 1.0), (momenta.inverse_mass, inverse, 0.0)):
+            self.follow(now.reshape(-1), then.reshape(-1), asleep_one, momenta.places.start, column.width)
+
+    def _of_species(self, column: Column, others: float) -> np.ndarray:
+        """Return the masses of momenta of each species of each handle, (s, width); `others` of handles without."""
+        out = [np.empty((0, column.width))]
+        for handle in self.layout.handles:
+            for one in handle._species:
+                own = getattr(one, column.mass) if handle in self._having[column] else others
+                out.append(np.broadcast_to(own, (1, column.width)))
+        return np.concatenate(out)
 
     def entries(self, species: np.ndarray | None = None) -> np.ndarray:
         """Return where `of_the_living` has the number of each place (n,): of its species, now or as given."""
@@ -207,10 +234,24 @@ class Store:
                 largest[self.layout.block_of(handle)] = max(one.mass for one in handle._species)
         return largest
 
-    def follow(self, now: np.ndarray, living: np.ndarray, asleep: float) -> None:
-        """Let an array by place hold what `living` has where a bead is, from now on."""
+    @property
+    def quickest(self) -> np.ndarray:
+        """Largest inverses of moments of inertia of a body that may be in each row of oriented beads, (3 m,)."""
+        if ANGULAR_MOMENTA not in self.momenta:
+            return np.empty(0)
+        momenta = self.momenta[ANGULAR_MOMENTA]
+        out = momenta.inverse_mass.copy()
+        for handle in self._having[ANGULAR_MOMENTA]:
+            if handle._species:
+                block = self.layout.block_of(handle)
+                rows = slice(block.start - momenta.places.start, block.stop - momenta.places.start)
+                out[rows] = 1.0 / np.array([one.inertia for one in handle._species]).min(axis=0)
+        return out.reshape(-1)
+
+    def follow(self, now: np.ndarray, living: np.ndarray, asleep: float, first: int = 0, width: int = 1) -> None:
+        """Let an array by place, from place `first` on, hold what `living` has where a bead is, from now on."""
         assert self.room is not None
-        self.room.follow(now, living, asleep)
+        self.room.follow(now, living, asleep, first, width)
 
     def forget_coefficients(self) -> None:
         """Drop the coefficients of letters that are not there any more."""

@@ -165,7 +165,7 @@ class Contents:
                 semi_axes[own] = beside["semi_axes"][among]
             if oriented is not None and handle.rows_of == "oriented":
                 orientations[own] = oriented[handle.row_numbers[among]]
-                inertia[own] = 0.0 if handle.inertia is None else handle.inertia[among]
+                inertia[own] = 0.0 if "inertia" not in beside else beside["inertia"][among]
                 if spinning is not None:
                     momenta[own] = spinning[handle.row_numbers[among]]
             if "links" in beside:

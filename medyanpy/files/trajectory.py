@@ -12,8 +12,9 @@ from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy.beads import COLUMNS
-from medyanpy.core.columns import BEADS
+from medyanpy.core.columns import BEADS, SPECIES
 from medyanpy.core.sites import Sites, ends_of
+from medyanpy.core.species import of_species, told_by_species
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.files import hdf5
 from medyanpy.files.embedded import rebuilt
@@ -109,8 +110,11 @@ class Frame(Snapshot):
         return {name: self.beside(handle)["faces"] for name, handle in membranes.items()}
 
     def beside(self, handle: TrajectoryHandle) -> dict[str, Any]:
-        """Return ``handle.beside`` with its ``"faces"`` or ``"links"`` as they are in this frame."""
+        """Return ``handle.beside`` with its ``"faces"`` or ``"links"``, and numbers of species, as they are in this
+        frame."""
         beside = dict(handle.beside)
+        if any(of_species(key, 0) in beside for key in handle.beside):
+            beside = told_by_species(beside, self.column(SPECIES.name)[handle.beads])
         for key, called in (("faces", hdf5.FACES_OF), ("links", hdf5.LINKS_OF)):
             if self._segment.holds(called + handle.name):
                 found = self.column(called + handle.name)

@@ -195,8 +195,8 @@ class Force(Parameterized):
 
     def obstacle_to_births(self) -> str:
         """Return why jumps cannot add beads to it: numbers that differ from bead to bead; or nothing."""
-        differ = (f"its {name} is not the same for all" for name in self._belong if self._number_of_all(name) is None)
-        return next(differ, "")
+        given = (name for name in self._belong if self._numbers[name] is not None)
+        return next((f"its {name} is not the same for all" for name in given if self._number_of_all(name) is None), "")
 
     def remarks(self, look: "Look") -> "list[Remark]":
         """Return what is wrong or unlikely about it in a system, for `Simulation.check` and warnings."""

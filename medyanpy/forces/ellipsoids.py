@@ -18,6 +18,7 @@ from medyanpy.forces._pair_force import PairForce, Profile
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
+    from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
 
 __all__ = ["EllipsoidRepulsion"]
@@ -106,17 +107,22 @@ class EllipsoidRepulsion(PairForce):
         turns = np.isin(np.arange(layout.n), layout.order[layout.oriented_places])
         out = np.full((layout.n, 3), np.nan)
         own = ("semi_axes", "semi_axes" if self._numbers["semi_axes_b"] is None else "semi_axes_b")
+        by_species = self._axes_by_species()
+        for handle, table in by_species.items():
+            out[handle.kind.with_room] = 1.0
+            out[handle.beads] = table[handle._of_species]
         for beads, group, name in zip((self._beads_a, self._beads_b), self._groups, own, strict=True):
             given = np.broadcast_to(self._numbers[name], (len(beads), 3))
-            other = ~np.isnan(out[beads, 0]) & (out[beads] != given).any(axis=1)
+            apart = np.isin(beads, np.concatenate([[-1], *(handle.beads for handle in by_species)]))
+            other = ~apart & ~np.isnan(out[beads, 0]) & (out[beads] != given).any(axis=1)
             if other.any():
                 i = int(np.argmax(other))
                 raise ParameterError(
                     f"{self.name}: bead {beads[i]} is in both groups, with the semi-axes {out[beads[i]].tolist()} and "
                     f"{given[i].tolist()}"
                 )
-            out[beads] = given
-            for handle in handles_in(group):
+            out[beads[~apart]] = given[~apart]
+            for handle in set(handles_in(group)) - by_species.keys():
                 # Rows without a body have the semi-axes of those that jumps may add.
                 born = self._number_of_all(name)
                 out[handle.kind.with_room[len(handle) :]] = 1.0 if born is None else born
@@ -127,6 +133,30 @@ class EllipsoidRepulsion(PairForce):
                     f"{self.name}: bead {beads[i]} of {topology.handle_of(int(beads[i]))!r} does not turn: its "
                     f"semi-axes must be equal, not {given[i].tolist()}"
                 )
+        return out
+
+    def _axes_by_species(self) -> "dict[Handle, np.ndarray]":
+        """Return the semi-axes (s, 3) of the species of each handle of which some are in either group, with numbers
+        that are not of each bead; 1 of species in no group."""
+        own = [self._numbers["semi_axes" if which == 0 else "semi_axes_b"] for which in range(2)]
+        own[1] = own[0] if own[1] is None else own[1]
+        if any(numbers.ndim > 1 for numbers in own):
+            return {}
+        out = {}
+        for handle in self.handles_by_species:
+            table = np.full((len(handle._species), 3), np.nan)
+            for chosen, group, given in zip(self._of_species, self._groups, own, strict=True):
+                bits = chosen.get(handle, -1 if handle in handles_in(group) else 0)
+                for k, one in enumerate(handle._species):
+                    if not bits >> k & 1:
+                        continue
+                    if not np.isnan(table[k, 0]) and (table[k] != given).any():
+                        raise ParameterError(
+                            f"{self.name}: species {one.name!r} of {handle.name!r} is in both groups, with the "
+                            f"semi-axes {table[k].tolist()} and {given.tolist()}"
+                        )
+                    table[k] = given
+            out[handle] = np.where(np.isnan(table), 1.0, table)
         return out
 
     def _profile(self, layout: "Layout", members: Any) -> "Profile | None":
@@ -142,8 +172,15 @@ class EllipsoidRepulsion(PairForce):
         axes = self._axes_of_beads(layout)[members.bead]
         row = members.row - layout.first_oriented
         oriented = np.where((row >= 0) & (row < layout.n_oriented), row, -1).astype(np.int32)
-        near = self._neighbors(layout, members, ENDS[self._form] * axes.max(axis=1, initial=0.0))
+        entry, longest = np.full(len(axes), -1, np.int32), axes.max(axis=1, initial=0.0)
+        for handle, table in self._axes_by_species().items():
+            block = layout.block_of(handle)
+            own = (members.row >= block.start) & (members.row < block.stop)
+            # The list is for whatever they may become.
+            entry[own], longest[own] = len(axes), table.max()
+            axes = np.append(axes, table, axis=0)
+        near = self._neighbors(layout, members, ENDS[self._form] * longest)
         form, epsilon = FORMS[self._form], self._numbers["epsilon"]
-        operation = ellipsoids.Ellipsoids(self.name, form, epsilon, near, axes, oriented, members.table)
+        operation = ellipsoids.Ellipsoids(self.name, form, epsilon, near, axes, entry, oriented, members.table)
         operation.acts_on_points = members.on_points
         return operation

@@ -308,7 +308,7 @@ class PointForm(SpeciesForm):
         density = self._ground.density(self._jump.name, self._jump._numbers.get("density"), way.reactants)
         if kT is None:
             return k / self._ground.within(self._reach)
-        diffusion = kT * sum(1.0 / f for f in friction)
+        diffusion = kT * sum(self._handle._species[i].mobility for i in way.reactants)
         return microscopic_rate(k, self._reach, diffusion, density) if isfinite(kT) else inf
 
     def bind(self, layout: "Layout", kT: float) -> PointReactions:
@@ -416,7 +416,7 @@ class PointForm(SpeciesForm):
         mass = 1.0 / sum(1.0 / one.mass for one in pair)
         if min(one.friction for one in pair) == 0.0:
             return 0.0, inf
-        diffusion = kT * sum(1.0 / one.friction for one in pair)
+        diffusion = kT * sum(one.mobility for one in pair)
         # Of the relative velocity √(kT/μ), which lasts for μ D/kT.
         inertia = sqrt(kT / mass) * mass * diffusion / kT
         return sqrt(4.0 * diffusion * h) / self._reach, inertia / self._reach

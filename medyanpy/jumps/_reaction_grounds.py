@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from medyanpy._kernels.jumps.grounds import Ground
+from medyanpy._kernels.jumps.grounds import BodiesInSpace, Ground
 from medyanpy._kernels.jumps.grounds import InSpace as BeadsInSpace
 from medyanpy._kernels.jumps.grounds import OnMembrane as PointsOnMembrane
-from medyanpy.beads import InTrianglePoints, Membrane
+from medyanpy.beads import InTrianglePoints, Membrane, OrientedBeads
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, TopologyError
 
@@ -26,7 +26,8 @@ def ground_of(what: str, handle: Handle) -> "OnMembrane | InSpace":
         ground = InSpace(handle)
     else:
         raise TopologyError(
-            f"{what}: beads that react must be points in a membrane, free beads or balls, not {handle!r}"
+            f"{what}: beads that react must be points in a membrane, free beads, balls, or rigid bodies with species, "
+            f"not {handle!r}"
         )
     if not handle._species:
         raise ParameterError(f"{what}: {handle.name!r} has no species: give species= when these beads are added")
@@ -86,6 +87,8 @@ class InSpace:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
+        #: Whether they are bodies, which react by their centres.
+        self.turns: bool = isinstance(handle, OrientedBeads)
 
     def within(self, reach: float) -> float:
         """Return the volume of a ball, nm³."""
@@ -122,7 +125,8 @@ class InSpace:
 
     def bind(self, layout: "Layout") -> Ground:
         places = layout.block_of(self._handle)
-        return BeadsInSpace(places.start, places.stop - places.start)
+        kernel = BodiesInSpace if self.turns else BeadsInSpace
+        return kernel(places.start, places.stop - places.start)
 
 
 def _expected(mean: float) -> int:

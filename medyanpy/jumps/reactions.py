@@ -46,12 +46,14 @@ class Reactions(FormedJump):
 
     .. math:: K_D = \frac{\mu}{\lambda\, 4\pi R^3/3} .
 
+    *Rigid bodies* with species react so by their centres, and created ones are turned uniformly.
+
     Reactions among any number of species have an exact clock of their own within each letter J.
 
     Raises
     ------
     TopologyError
-        Beads that are neither points in a membrane nor free beads or balls.
+        Beads that are neither points in a membrane nor free beads, balls or rigid bodies with species.
     ParameterError
         Texts that cannot be read, species that the pool or the beads have not, a reaction that is written twice,
         reactions that beads cannot do, rates that are missing, given twice or below 0. A reach of more than half of
@@ -72,9 +74,9 @@ class Reactions(FormedJump):
 
     Beads react as A -> B, A + B -> C, C -> A + B, A + B -> C + D, 0 -> A and A -> 0, and both ways of these. In
     A -> B and A + B -> C + D places stay. Velocities are scaled by :math:`\sqrt{m_A/m_B}` there, and created beads
-    draw theirs from Maxwell's distribution. One molecule of `pool` may stand on a side of A -> B, 0 -> A and A -> 0.
-    M + A <-> MA binds it to a bead. A <-> P brings it to the membrane, uniform by area, or into the box, by
-    volume.
+    draw theirs from Maxwell's distribution. So it is with angular momenta and moments of inertia, about each axis. One
+    molecule of `pool` may stand on a side of A -> B, 0 -> A and A -> 0. M + A <-> MA binds it to a bead. A <-> P
+    brings it to the membrane, uniform by area, or into the box, by volume.
 
     Events that change the energy of forces on the beads are accepted with
     :math:`\min\{1, e^{-\Delta U/kT}\}`. With `load_sharing` λ, rates there have the

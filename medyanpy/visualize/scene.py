@@ -12,7 +12,9 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
 from medyanpy.context import Context
+from medyanpy.core.columns import SPECIES
 from medyanpy.core.sites import Sites, ends_of, joined_beads
+from medyanpy.core.species import told_by_species
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
 from medyanpy.mesh import TriangleMesh, geometry
@@ -257,6 +259,8 @@ def _found(what: Any) -> Scene:
             if h.kind.in_space:
                 rows = h.kind.all_rows
                 own = topology.rows_in(h.kind.rows_of, rows)
+                if h._species:
+                    beside = told_by_species(beside, state.column(SPECIES.name)[rows])
                 parts.append(_part(h.name, rows, state.alive, own, beside, drawn, state.column))
                 shown += [rows[beside["links"]]] if "links" in beside else []
         system: Any = what.system

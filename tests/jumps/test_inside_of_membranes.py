@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 from builders import balanced, refuses
+from jumps.test_edge_flips import all_from, ball, check_counts, key_of, measured
 from scipy.special import gammaln
 
 import medyanpy as mp
@@ -125,6 +126,75 @@ def test_molecules_that_bind_to_points_leave_the_inside():
     wanted = means(own + (total - n) * np.log(volume(Z)) + sites * np.log(area))
     check(("z", "bound", "z bound"), z, total - free, wanted, (0.06, 0.16, 0.35))
     balanced(simulation.context.get_state(energy=True))
+
+
+def frozen(mesh, jump, k_d, total, box=None):
+    """Molecules with 2 A <-> D inside of a membrane whose vertices no force moves, and a jump that changes its
+    volume."""
+    topology = mp.Topology()
+    vesicle = topology.add_membrane(mesh, 1.0, fixed=True, name="vesicle")
+    system = mp.System(topology, box=box)
+    pool = system.add_pool(mp.Pool(inside=vesicle, counts={"A": total, "D": 0}))
+    system.add_force(mp.forces.MembranePoolPressure(vesicle, pool, kT=1.0))
+    system.add_jump(mp.jumps.Reactions(pool, f"2 A <-> D; k_on = {1.0 / k_d}, k_off = 1.0"))
+    system.add_jump(jump(vesicle))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.5, kT=1.0, seed=3), threads=1)
+
+
+def dimers(volumes, k_d, total):
+    """Weights of numbers of D and volumes, (numbers, volumes): V^(a + d) K_D^-d/(a! d!)."""
+    n = np.arange(total // 2 + 1)[:, None]
+    log = -n * np.log(k_d) - gammaln(total - 2 * n + 1) - gammaln(n + 1) + (total - n) * np.log(volumes)
+    return np.exp(log - log.max())
+
+
+def test_flips_and_molecules_inside_have_their_joint_distribution():
+    """Of the 20 triangulations of five vertices the 10 that are not inside out, each with a volume of its own: with
+    dimers by their number. Without the pressure, or with rates at the volume of the start, it would be another."""
+    k_d, total = 0.4, 6
+    mesh = ball(5, size=1.0)
+    found = all_from(key_of(mesh.faces))
+    volumes = measured(mesh, found)[1]
+    simulation = frozen(mesh, lambda vesicle: mp.jumps.EdgeFlips(vesicle, 4.0), k_d, total)
+    faces = simulation.context.layout.triangulation.faces
+    seen = np.zeros((total // 2 + 1, len(found)))
+    simulation.step(20)
+    for _ in range(6000):
+        simulation.step(5)
+        seen[simulation.context.get_state().pools["D"], found[key_of(faces)]] += 1
+    there = volumes > 0.0
+    assert there.sum() == 10
+    assert not seen[:, ~there].any()
+    weights = dimers(volumes[there], k_d, total)
+    check_counts("triangulations and dimers", seen[:, there].ravel(), weights.ravel(), sees=0.35)
+    for wrong in (dimers(np.full(10, volumes[there].mean()), k_d, total),
+                  weights / weights.sum(axis=0) * weights.sum() / 10.0):  # fmt: skip
+        assert 0.5 * np.abs(wrong / wrong.sum() - weights / weights.sum()).sum() > 0.05
+
+
+def test_a_box_that_scales_the_inside_weighs_it_by_all_molecules():
+    """Vertices that move with the box: V is proportional to its area A, of which tension alone would make e^(τA)."""
+    k_d, total, tension, side = 2.0, 8, -0.15, 8.0
+    mesh = mp.TriangleMesh(X, FACES)
+    simulation = frozen(
+        mesh, lambda _: mp.jumps.BoxArea(tension=tension, rate=6.0, step=0.5, fixed_beads="scale"), k_d, total,
+        box=(side,) * 3,
+    )  # fmt: skip
+    area, number = [], []
+    simulation.step(100)
+    for _ in range(5000):
+        simulation.step(5)
+        state = simulation.context.get_state()
+        area.append(state.box[0] * state.box[1])
+        number.append(state.pools["D"])
+    grid = np.linspace(0.01, 400.0, 20_001)
+    weights = dimers(mesh.volume * grid / side**2, k_d, total) * np.exp(tension * grid)
+    weights /= weights.sum()
+    n = np.arange(total // 2 + 1)[:, None]
+    area, number = np.array(area), np.array(number, float)
+    check_mean("area", area, (weights * grid).sum(), time_series=True, sees=4.0)
+    check_mean("D", number, (weights * n).sum(), time_series=True, sees=0.15)
+    check_mean("area times D", area * number, (weights * n * grid).sum(), time_series=True, sees=7.0)
 
 
 def test_the_pressure_is_that_of_all_molecules_and_follows_what_is_set():

@@ -567,7 +567,7 @@ def test_reactions_without_a_meaning_in_space_are_refused():
     vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(5.0, 0), 1.0, fixed=True)
     plain = topology.add_beads([[0.0, 0, 0]], mass=1.0)
     for handle in (bodies, vesicle):
-        refuses(mp.TopologyError, "must be points in a membrane, free beads or balls", mp.jumps.Reactions, handle,
+        refuses(mp.TopologyError, "free beads, balls, or rigid bodies with", mp.jumps.Reactions, handle,
                 "A -> B", on_rate=1.0)  # fmt: skip
     refuses(mp.ParameterError, "has no species: give species=", mp.jumps.Reactions, plain, "A -> B", on_rate=1.0)
     points = topology.add_intriangle_points(vesicle, species=kinds("ABC"), counts={"A": 1}, capacity=4)

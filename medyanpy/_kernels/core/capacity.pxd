@@ -6,10 +6,14 @@ from medyanpy._kernels.core.program cimport Lived, MOST_LIVED, Operation, World
 
 # Numbers by place that depend on whether a bead is there, and on its species.
 cdef struct Waking:
-    double* now               # (n,)
-    # (n,) what it is of a bead that is there; behind these, for each handle with species, of a bead of each of them.
+    double* now               # (m, width)
+    # (m, width) what they are of a bead that is there; behind these, for each handle with species, of a bead of each of
+    # them.
     const double* awake
     double asleep             # and of a row asleep
+    Py_ssize_t first          # of the places that have such numbers, which are m; all others have none
+    Py_ssize_t m
+    Py_ssize_t width
 
 
 cdef class Room(Operation):

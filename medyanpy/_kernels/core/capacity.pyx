@@ -13,7 +13,7 @@ import numpy as np
 
 from libc.stdlib cimport free, realloc
 
-from medyanpy._kernels.core.program cimport MOST_LIVED, Lived, NO_ROOM, mark_moved
+from medyanpy._kernels.core.program cimport MOST_LIVED, Lived, Momenta, NO_ROOM, mark_moved
 
 # Random numbers are keyed by 48 bits of an id.
 cdef int64_t END_OF_IDS = 1LL << 48
@@ -51,13 +51,14 @@ cdef class Room(Operation):
     def __dealloc__(self):
         free(self.waking)
 
-    def follow(self, double[::1] now, const double[::1] awake, double asleep):
-        """Let numbers by place be those of beads that are there, or of rows asleep, from now on."""
+    def follow(self, double[::1] now, const double[::1] awake, double asleep, Py_ssize_t first=0, Py_ssize_t width=1):
+        """Let numbers by place, `width` for each from place `first` on, be those of beads that are there, or of rows
+        asleep, from now on."""
         cdef Waking* grown = <Waking*> realloc(self.waking, (self.n_waking + 1) * sizeof(Waking))
         if grown == NULL:
             raise MemoryError
         self.waking = grown
-        self.waking[self.n_waking] = Waking(&now[0], &awake[0], asleep)
+        self.waking[self.n_waking] = Waking(&now[0], &awake[0], asleep, first, now.shape[0] // width, width)
         self.n_waking += 1
         self.kept.append((now, awake))
 
@@ -97,14 +98,17 @@ cdef class Room(Operation):
 
     cdef void settle(self, World* world, Py_ssize_t place) noexcept nogil:
         cdef Waking* w
-        cdef Py_ssize_t k, entry = place
-        if self.species is not None and self.table[place] >= 0:
-            entry = self.table[place] + self.species[place]
+        cdef Py_ssize_t k, row, entry, c
+        cdef bint of_species = self.species is not None and self.table[place] >= 0
         for k in range(self.n_waking):
             w = &self.waking[k]
-            w.now[place] = w.asleep
-            if self.alive[place]:
-                w.now[place] = w.awake[entry]
+            row = place - w.first
+            if not 0 <= row < w.m:
+                continue
+            # Entries of species are counted behind those of all places.
+            entry = w.m + self.table[place] - world.n + self.species[place] if of_species else row
+            for c in range(w.width):
+                w.now[w.width * row + c] = w.awake[w.width * entry + c] if self.alive[place] else w.asleep
         self.low[place] = <int32_t> self.ids[place]  # its lower bits
         self.high[place] = <int32_t> (self.ids[place] >> 32) if self.alive[place] else 0
         if self.high[place] != 0:
@@ -139,11 +143,18 @@ cdef class Room(Operation):
         self.note(world, place)
 
     cdef void put_to_sleep(self, World* world, Py_ssize_t place) noexcept nogil:
+        cdef Momenta* m
+        cdef Py_ssize_t k
         cdef int c
         self.alive[place] = 0
         self.ids[place] = -1
         for c in range(3):
             world.v[3 * place + c] = 0.0
+        for k in range(world.n_momenta):
+            m = &world.momenta[k]
+            if m.first <= place < m.first + m.n:
+                for c in range(m.width):
+                    m.p[m.width * (place - m.first) + c] = 0.0
         self.settle(world, place)
         self.note(world, place)
 

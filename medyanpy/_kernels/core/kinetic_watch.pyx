@@ -65,11 +65,13 @@ cdef class Watch(Operation):
     """Fault RUNAWAY of the bead with the most kinetic energy, where any has more than a bound.
 
     bound (1,): pN nm; negative, none. slow (n,): squared speeds, by place, that are never too large; slow_turns: the
-    squared angular velocity. mass (n,): also of those that may be born.
+    squared angular velocity. mass (n,), and rates (3 n_oriented,), inverse moments of inertia: also of those that may
+    be born.
     """
     cdef double[::1] bound
     cdef const double[::1] slow
     cdef const double[::1] mass
+    cdef const double[::1] rates
     # By place; and per block, whether the kick before has found all within it. It is asked no second time.
     cdef readonly double[::1] limit
     cdef readonly signed char[::1] calm
@@ -77,9 +79,11 @@ cdef class Watch(Operation):
     cdef double slow_turns
     cdef double made_for      # the bound that `limit` follows from
 
-    def __init__(self, double[::1] bound, const double[::1] slow, double slow_turns, const double[::1] mass):
+    def __init__(self, double[::1] bound, const double[::1] slow, double slow_turns, const double[::1] mass,
+                 const double[::1] rates):
         self.bound = bound
         self.mass = mass
+        self.rates = rates
         self.slow = slow
         self.slow_turns = slow_turns
         self.limit = np.full(len(slow), -1.0)
@@ -98,9 +102,9 @@ cdef class Watch(Operation):
             self.turning[i] = 1e300
         for i in range(3 * world.n_oriented):
             # About an axis without inertia nothing turns.
-            if world.inverse_inertia[i] > 0.0:
+            if self.rates[i] > 0.0:
                 self.turning[i // (3 * WATCHED)] = min(
-                    self.turning[i // (3 * WATCHED)], 2.0 / 3.0 * self.made_for / world.inverse_inertia[i])
+                    self.turning[i // (3 * WATCHED)], 2.0 / 3.0 * self.made_for / self.rates[i])
 
     cdef void blame(self, World* world, WatchTask* t) noexcept nogil:
         """Name the bead with the most kinetic energy of those beyond their limits."""

@@ -21,8 +21,8 @@ that each g gives, doubles its digits with every step.
 Which of two ellipsoids is A is decided by their numbers: both ends compute the same, so that forces are exactly
 opposite. A thread writes to the members it owns, each of which adds up its row in ascending order of numbers.
 
-Shapes: semi-axes (n, 3) by member. Units: nm, pN nm. The caller has checked them, that members that do not turn are
-spheres, and that the range of the list is (a_max + a_max') times the mu where U ends.
+Shapes: semi-axes (n, 3) by member, or of its species. Units: nm, pN nm. The caller has checked them, that members that
+do not turn are spheres, and that the range of the list is (a_max + a_max') times the mu where U ends.
 Source: J. W. Perram, M. S. Wertheim, J. Comput. Phys. 58, 409 (1985), F; the way to its maximum is our own.
 """
 from libc.math cimport sqrt
@@ -63,7 +63,8 @@ cdef struct EllipsoidTask:
     double epsilon
     double end                # F where U ends
     double mu                 # its root
-    const double* axes        # (n, 3) by member
+    const double* axes        # (n, 3) by member, and behind these of species
+    const int32_t* entry      # by member: the row of its first species, -1 of members with axes of their own
     const int32_t* oriented   # by member
     Body* body                # by slot
     double* energy            # by member
@@ -118,6 +119,8 @@ cdef int _frames(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
         m = t.list.member[s]
         body = t.body + s
         body.oriented = t.oriented[m]
+        if t.entry[m] >= 0:
+            m = t.entry[m] + world.species[t.list.row[s]]
         for c in range(3):
             body.a[c] = t.axes[3 * m + c]
             body.inverse[c] = 1.0 / body.a[c]
@@ -411,8 +414,10 @@ cdef class Ellipsoids(NeighborForce):
     epsilon : float
     neighbors : NeighborList
         Of beads.
-    axes : (n, 3) float
-        Semi-axes by member.
+    axes : (n + s, 3) float
+        Semi-axes by member, and of species.
+    entry : (n,) int32
+        Where the first species of the handle of a member is in `axes`; -1 of members whose own they are.
     oriented : (n,) int32
         Row of the oriented bead that a member is, -1 of others.
     sites : SiteTable
@@ -423,7 +428,7 @@ cdef class Ellipsoids(NeighborForce):
     cdef double* partial
 
     def __init__(self, str name, int form, double epsilon, NeighborList neighbors, const double[:, ::1] axes,
-                 const int32_t[::1] oriented, SiteTable sites):
+                 const int32_t[::1] entry, const int32_t[::1] oriented, SiteTable sites):
         self.name = name
         self.derivatives = 1
         self.watch(neighbors, sites)
@@ -434,6 +439,7 @@ cdef class Ellipsoids(NeighborForce):
         self.task.end = end_squared(form)
         self.task.mu = sqrt(self.task.end)
         self.task.axes = table(self.arrays, axes)
+        self.task.entry = vector(self.arrays, entry)
         self.task.oriented = vector(self.arrays, oriented)
         self.task.body = <Body*> zeros(self.arrays, neighbors.list.n_members * sizeof(Body) // sizeof(double))
         self.task.energy = zeros(self.arrays, neighbors.list.n_members)

@@ -10,6 +10,8 @@ cdef struct Spot:
     double x[3]
     int32_t face              # of points, with the weights of its second and third corner
     double weights[2]
+    double q[4]               # of bodies: how it is turned, and its angular momentum in the frame of the body
+    double spin[3]
 
 
 # A straight line from a bead to another.
@@ -49,6 +51,13 @@ cdef class Ground:
     # From Maxwell's distribution, with components of the variance kT/m.
     cdef void draw_velocity(
         self, World* world, Draws* draws, const Spot* spot, double variance, double* v) noexcept nogil
+    # Of a bead that has just come to a place: a rotation that is uniform, and an angular momentum from Maxwell's
+    # distribution; nothing where beads do not turn.
+    cdef void draw_turn(self, World* world, Draws* draws, int32_t place, double kT, Spot* out) noexcept nogil
+    # Angular momenta over the roots of the moments of inertia, (3,), and the kinetic energy that they are; and momenta
+    # that are made of them, with the moments that there are now.
+    cdef double turning(self, World* world, int32_t place, double* roots) noexcept nogil
+    cdef void turn_by(self, World* world, int32_t place, const double* roots) noexcept nogil
     # Where a bead is; the same again, to the bit; and a bead that is there now, put at a spot.
     cdef void read(self, World* world, int32_t place, Spot* out) noexcept nogil
     cdef void write(self, World* world, int32_t place, const Spot* spot) noexcept nogil

@@ -7,6 +7,8 @@ triangle.
 In space there is one line to each bead: that to its nearest image. Beads are looked up by cell. Cells are as wide as
 the reach, and a bit more for rounding; their numbers are hashed, so that an open box has no end.
 
+Bodies react by their centres.
+
 Random places and velocities: lines are uniform within the reach, of points in the unfolded plane.
 """
 import numpy as np
@@ -90,6 +92,15 @@ cdef class Ground:
 
     cdef void draw_velocity(self, World* world, Draws* draws, const Spot* spot, double variance,
                             double* v) noexcept nogil:
+        pass
+
+    cdef void draw_turn(self, World* world, Draws* draws, int32_t place, double kT, Spot* out) noexcept nogil:
+        pass
+
+    cdef double turning(self, World* world, int32_t place, double* roots) noexcept nogil:
+        return 0.0
+
+    cdef void turn_by(self, World* world, int32_t place, const double* roots) noexcept nogil:
         pass
 
     cdef void read(self, World* world, int32_t place, Spot* out) noexcept nogil:
@@ -588,3 +599,61 @@ cdef class InSpace(Ground):
     cdef void draw_velocity(self, World* world, Draws* draws, const Spot* spot, double variance,
                             double* v) noexcept nogil:
         draw_maxwell(draws, variance, v)
+
+
+cdef class BodiesInSpace(InSpace):
+    """Bodies, by their centres.
+
+    Rotations are uniform by the invariant measure, of which all of them together have 1: one of a product does not
+    depend on those of what it comes from, and no constant is left in balances.
+    """
+
+    cdef void draw_turn(self, World* world, Draws* draws, int32_t place, double kT, Spot* out) noexcept nogil:
+        """The two circles of a quaternion have squared radii that are uniform, and add up to 1."""
+        cdef const double* rate = world.inverse_inertia + 3 * (place - world.first_oriented)
+        cdef double u[4]
+        cdef double first, second
+        cdef int c
+        draw_two(draws, u)
+        draw_two(draws, u + 2)
+        first = sqrt(1.0 - u[0])
+        second = sqrt(u[0])
+        sincos2pi(u[1], &out.q[1], &out.q[0])
+        sincos2pi(u[2], &out.q[3], &out.q[2])
+        for c in range(2):
+            out.q[c] *= first
+            out.q[2 + c] *= second
+        draw_maxwell(draws, kT, out.spin)
+        for c in range(3):
+            out.spin[c] /= sqrt(rate[c])
+
+    cdef double turning(self, World* world, int32_t place, double* roots) noexcept nogil:
+        cdef Py_ssize_t first = 3 * (place - world.first_oriented)
+        cdef int c
+        for c in range(3):
+            roots[c] = world.spin[first + c] * sqrt(world.inverse_inertia[first + c])
+        return 0.5 * dot(roots, roots)
+
+    cdef void turn_by(self, World* world, int32_t place, const double* roots) noexcept nogil:
+        cdef Py_ssize_t first = 3 * (place - world.first_oriented)
+        cdef int c
+        for c in range(3):
+            world.spin[first + c] = roots[c] / sqrt(world.inverse_inertia[first + c])
+
+    cdef void read(self, World* world, int32_t place, Spot* out) noexcept nogil:
+        cdef Py_ssize_t row = place - world.first_oriented
+        cdef int c
+        Ground.read(self, world, place, out)
+        for c in range(4):
+            out.q[c] = world.orientation[4 * row + c]
+        for c in range(3):
+            out.spin[c] = world.spin[3 * row + c]
+
+    cdef void write(self, World* world, int32_t place, const Spot* spot) noexcept nogil:
+        cdef Py_ssize_t row = place - world.first_oriented
+        cdef int c
+        Ground.write(self, world, place, spot)
+        for c in range(4):
+            world.orientation[4 * row + c] = spot.q[c]
+        for c in range(3):
+            world.spin[3 * row + c] = spot.spin[c]

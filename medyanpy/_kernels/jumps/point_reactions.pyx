@@ -11,7 +11,8 @@ Attempts come at bounded rates, each with draws of its own: of MEET and PASS at 
 share m/M goes on. One that changes the energy by w kT is accepted with min(1, exp(-w)). Or rates have exp(-s w), with
 the share s there and 1 - s back, as long as |w| < E, and the higher of the two stays as it is beyond.
 
-Random places: velocities of created beads are drawn from Maxwell's distribution.
+Random places: velocities of created beads are drawn from Maxwell's distribution, and so are the angular momenta of
+created bodies, whose rotations are uniform. Bodies that become others keep theirs.
 """
 import numpy as np
 
@@ -457,6 +458,7 @@ cdef class PointReactions(JumpOperation):
         """A bead becomes another, where it is; its velocity is scaled, which keeps kinetic energy and Maxwell's
         distribution."""
         cdef double scale = sqrt(self.masses[world.species[place]] / self.masses[species])
+        cdef double roots[3]
         cdef int c, fault
         self.keep(world, place, &before[n[0]])
         n[0] += 1
@@ -468,16 +470,19 @@ cdef class PointReactions(JumpOperation):
         self.leave(world, place)
         for c in range(3):
             world.v[3 * <Py_ssize_t> place + c] *= scale
+        self.ground.turning(world, place, roots)
         self.room.become(world, place, species)
+        self.ground.turn_by(world, place, roots)
         self.enter(world, place)
         return self.weigh_bead(world, place, 1.0)
 
     cdef int remove(self, World* world, int32_t place, Kept* before, Py_ssize_t* n, double* K) noexcept nogil:
         cdef const double* v = world.v + 3 * <Py_ssize_t> place
+        cdef double roots[3]
         cdef int fault = self.weigh_bead(world, place, -1.0)
         self.keep(world, place, &before[n[0]])
         n[0] += 1
-        K[0] -= 0.5 * world.mass[place] * dot(v, v)
+        K[0] -= 0.5 * world.mass[place] * dot(v, v) + self.ground.turning(world, place, roots)
         self.leave(world, place)
         self.room.put_to_sleep(world, place)
         return fault
@@ -504,7 +509,9 @@ cdef class PointReactions(JumpOperation):
                     Kept* before, Py_ssize_t* n, double* K) noexcept nogil:
         """A bead at a spot, with a velocity that is given, or from Maxwell's distribution."""
         cdef Py_ssize_t place = self.free_place(world)
+        cdef Spot there = spot[0]
         cdef double v[3]
+        cdef double roots[3]
         cdef int c, fault
         if place < 0:
             world.fault.bead = self.places[0]
@@ -521,7 +528,8 @@ cdef class PointReactions(JumpOperation):
         fault = self.room.wake(world, place, spot.x, v)
         if fault != 0:
             return fault
-        self.ground.put(world, <int32_t> place, spot)
+        self.ground.draw_turn(world, draws, <int32_t> place, self.kT, &there)
+        self.ground.put(world, <int32_t> place, &there)
         self.enter(world, <int32_t> place)
-        K[0] += 0.5 * self.masses[species] * dot(v, v)
+        K[0] += 0.5 * self.masses[species] * dot(v, v) + self.ground.turning(world, <int32_t> place, roots)
         return self.weigh_bead(world, <int32_t> place, 1.0)

@@ -20,7 +20,7 @@ from medyanpy._kernels.letters.kick cimport ForceSum
 from medyanpy._kernels.core.noise cimport normals_of, six_normals_of
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.core.philox cimport NORMALS_BLOCK, THERMOSTAT
-from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, World, mark_moved
+from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, World, is_there, mark_moved
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of
 from medyanpy._kernels.core.rotations cimport Turns, turn
 
@@ -192,7 +192,7 @@ cdef class Keep(_Flight):
 cdef struct TensorTask:
     int letter
     Py_ssize_t first          # row of the first body
-    const int32_t* species
+    const int32_t* species    # NULL: those of the state
     const double* c           # (species, ROWS, PADDED)
     const double* f           # NULL where there are no forces
     const double* torque
@@ -213,7 +213,7 @@ cdef int _displace_and_turn(
     cdef double* x
     cdef double* q
     cdef double check
-    cdef Py_ssize_t start, k, n, row, i
+    cdef Py_ssize_t start, k, n, row, i, kind
     cdef int a, j
     start = first
     while start < last:
@@ -224,8 +224,15 @@ cdef int _displace_and_turn(
             row = t.first + start + k
             i = world.first_oriented + row
             q = world.orientation + 4 * row
+            for a in range(4):
+                b.q[a][k] = q[a]
+            if not is_there(world, i):
+                for a in range(3):
+                    b.r[a][k] = 0.0
+                continue
             matrix_of(q, R)
-            c = t.c + ROWS * PADDED * <Py_ssize_t> t.species[start + k]
+            kind = t.species[start + k] if t.species != NULL else world.species[i]
+            c = t.c + ROWS * PADDED * kind
             for a in range(PADDED):
                 d[a] = c[12 * PADDED + a]
             for j in range(6):
@@ -245,8 +252,6 @@ cdef int _displace_and_turn(
                 x[a] += moved[a]
                 b.r[a][k] = d[3 + a]
                 check += 0.0 * x[a]
-            for a in range(4):
-                b.q[a][k] = q[a]
         check += turn(&b, n)
         q = world.orientation + 4 * (t.first + start)
         for k in range(n):
@@ -265,22 +270,24 @@ cdef int _displace_and_turn(
 cdef class TensorDisplacement(Operation):
     """D for n oriented beads from row `first` on, as the letter number `letter` of its word.
 
-    species (n,): which numbers a bead has; c (species, 13, 8): the columns of h D / kT, those of the root of 2 h D, and
-    h b, padded by 0.
+    species (n,): which numbers a bead has; None: those of its species now. c (species, 13, 8): the columns of h D / kT,
+    those of the root of 2 h D, and h b, padded by 0.
     """
     cdef TensorTask task
     cdef ForceSum forces
     cdef list arrays
     cdef Py_ssize_t n
 
-    def __init__(self, int letter, ForceSum forces, Py_ssize_t first, const int32_t[::1] species,
+    def __init__(self, int letter, ForceSum forces, Py_ssize_t first, Py_ssize_t n, const int32_t[::1] species,
                  const double[:, :, ::1] c):
-        self.n = species.shape[0]
+        self.n = n
         self.forces = forces
         self.arrays = [c]
         self.task.letter = letter
         self.task.first = first
-        self.task.species = vector(self.arrays, species)
+        self.task.species = NULL
+        if species is not None:
+            self.task.species = vector(self.arrays, species)
         self.task.c = &c[0, 0, 0]
 
     cdef int run(self, World* world) noexcept nogil:

@@ -21,7 +21,7 @@ from medyanpy._kernels.core.free_rotation cimport Bodies, LANES, turn_freely
 from medyanpy._kernels.core.noise cimport six_normals_of
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.core.philox cimport NORMALS_BLOCK
-from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, World
+from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, World, is_there
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
 
 cdef enum:
@@ -102,7 +102,7 @@ cdef class Rotation(Operation):
 cdef struct TensorTask:
     int letter
     Py_ssize_t first
-    const int32_t* species    # (n,)
+    const int32_t* species    # (n,); NULL: those of the state
     const double* c           # (species, 2, 6, PADDED): column j of C1, and of C2, in row j
 
 
@@ -116,7 +116,7 @@ cdef int _stir(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef double* v
     cdef double* spin
     cdef double mass, scale
-    cdef Py_ssize_t start, k, n, row, i
+    cdef Py_ssize_t start, k, n, row, i, kind
     cdef int a, j
     start = first
     while start < last:
@@ -125,6 +125,8 @@ cdef int _stir(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         for k in range(n):
             row = t.first + start + k
             i = world.first_oriented + row
+            if not is_there(world, i):
+                continue
             v = world.v + 3 * i
             spin = world.spin + 3 * row
             mass = world.mass[i]
@@ -133,7 +135,8 @@ cdef int _stir(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
             for a in range(3):
                 p[a] *= mass
                 p[3 + a] = spin[a]
-            c = t.c + 12 * PADDED * <Py_ssize_t> t.species[start + k]
+            kind = t.species[start + k] if t.species != NULL else world.species[i]
+            c = t.c + 12 * PADDED * kind
             for a in range(PADDED):
                 out[a] = 0.0
             for j in range(6):
@@ -151,18 +154,22 @@ cdef int _stir(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
 cdef class TensorThermostat(Operation):
     """O for n bodies from row `first` on, as the letter number `letter` of its word.
 
-    species (n,): which matrices a body has; c (species, 2, 6, 8): C1 and C2, row j holding column j, padded by 0.
+    species (n,): which matrices a body has; None: those of its species now. c (species, 2, 6, 8): C1 and C2, row j
+    holding column j, padded by 0.
     """
     cdef TensorTask task
     cdef list arrays
     cdef Py_ssize_t n
 
-    def __init__(self, int letter, Py_ssize_t first, const int32_t[::1] species, const double[:, :, :, ::1] c):
-        self.n = species.shape[0]
+    def __init__(self, int letter, Py_ssize_t first, Py_ssize_t n, const int32_t[::1] species,
+                 const double[:, :, :, ::1] c):
+        self.n = n
         self.arrays = [c]
         self.task.letter = letter
         self.task.first = first
-        self.task.species = vector(self.arrays, species)
+        self.task.species = NULL
+        if species is not None:
+            self.task.species = vector(self.arrays, species)
         self.task.c = &c[0, 0, 0, 0]
 
     cdef int run(self, World* world) noexcept nogil:
