@@ -107,7 +107,38 @@ def bodies_on_a_vesicle(topology, tolerance=1e-13):
     topology.join(stands.sites(within(TURNED, [-0.3 * foot])), place, tolerance=tolerance)
 
 
-SYSTEMS = {f.__name__.replace("_", " "): f for f in (bodies_in_a_chain, rods_and_a_filament, bodies_on_a_vesicle)}
+def bodies_at_points(topology, tolerance=1e-13):
+    """A vesicle with points in it: one at a ball joint of a body, one at a distance from a bead, two from each other,
+    one from a vertex, and one at the end of a filament."""
+    mesh = mp.TriangleMesh.icosphere(3.0, 1)
+    vesicle = topology.add_membrane(mesh, 1.0, 0.2)
+    points = topology.add_intriangle_points(vesicle, 20, mass=0.5, friction=0.3, seed=2)
+    x = points.positions
+    body = topology.add_rigid_bodies([1.3 * x[0]], [TURNED], 1.0, [0.5, 0.6, 0.7], (0.3, 0.4))
+    topology.join(points.beads[:1], body.sites(within(TURNED, [-0.3 * x[0]])), tolerance=tolerance)
+    bead = topology.add_beads([1.4 * x[1]], 1.0, 0.5)
+    vertex = np.argmin(np.linalg.norm(mesh.vertices - x[4], axis=1))
+    near = 1 + np.argsort(np.linalg.norm(x[1:] - x[5], axis=1))
+    pairs = np.array([[points.beads[1], bead.beads[0]], points.beads[near[:2]],
+                      [points.beads[4], vesicle.beads[vertex]]])  # fmt: skip
+    ends = topology.start_positions(pairs)
+    topology.constrain(DISTANCE, pairs, d=np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1), tolerance=tolerance)
+    chain = topology.add_filament([x[7], 1.2 * x[7], 1.2 * x[7] + [0.3, 0.4, 0.0]], 0.8, 0.4, tolerance=tolerance)
+    topology.join(points.beads[7:8], chain.beads[:1], length=1.0, tolerance=tolerance)
+
+
+def in_space(topology, state):
+    """Velocities (n, 3) of where beads are: points also ride."""
+    v = state.velocities.copy()
+    for points in topology.point_handles:
+        faces, own = state.faces[points.membrane.name], state.intriangle
+        corners = points.membrane.beads[faces[own.triangles[points.points]]]
+        v[points.beads] += np.einsum("pi,pic->pc", own.barycentric[points.points], state.velocities[corners])
+    return v
+
+
+SYSTEMS = {f.__name__.replace("_", " "): f
+           for f in (bodies_in_a_chain, rods_and_a_filament, bodies_on_a_vesicle, bodies_at_points)}  # fmt: skip
 every_system = pytest.mark.parametrize("build", SYSTEMS.values(), ids=SYSTEMS)
 
 

@@ -81,16 +81,13 @@ def test_fixed_beads_and_kinds_that_take_no_part_are_refused():
     chain = topology.add_filament([[0.0, 0, 0], [1.0, 0, 0], [1.0, 1.0, 0]], 1.0, fixed_nodes=[0, 2])
     with pytest.raises(mp.TopologyError, match="names beads that are all fixed"):
         topology.constrain(DISTANCE, chain.beads[[0, 2]], d=np.sqrt(2.0))
-    membrane = topology.add_membrane(mp.TriangleMesh.icosphere(5.0, 1), vertex_mass=1.0)
-    points = topology.add_intriangle_points(membrane, 3, mass=1.0, seed=1)
     twistable = topology.add_filament([[0.0, 0, 0], [1.0, 0, 0]], 1.0, directors=[[0.0, 0, 1]], director_mass=1.0)
     plane = mp.surfaces.PythonSurface(lambda p: p[:, 2], lambda p: np.tile([0.0, 0, 1.0], (len(p), 1)))
     python = topology.add_surface_points(plane, [[1.0, 2.0, 0]], 1.0)
     other = mp.Topology()
     foreign = other.add_beads([[1.0, 0, 0]], 1.0)
-    for handle, reason in ((points, "which moves both in A and in G"), (twistable.directors, "constraints hold free")):
-        with pytest.raises(mp.TopologyError, match=f"belongs to {type(handle).__name__}.*{reason}"):
-            topology.constrain("x1 - 1", [[handle.beads[0]]])
+    with pytest.raises(mp.TopologyError, match=r"belongs to .*constraints hold free"):
+        topology.constrain("x1 - 1", [[twistable.directors.beads[0]]])
     with pytest.raises(mp.TopologyError, match="whose surface is given by Python functions"):
         topology.constrain("x1 - 1", [[python.beads[0]]])
     refuses(mp.TopologyError, "belongs to another topology", topology.constrain, "x1 - 1", foreign)

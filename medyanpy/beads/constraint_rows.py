@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.topology import Topology
 
-__all__ = ["INDEPENDENT", "Bodies", "Rows", "solved"]
+__all__ = ["INDEPENDENT", "Bodies", "Feet", "Rows", "solved"]
 
 #: Rows of unit length with a least singular value below this depend on each other.
 INDEPENDENT = 1e-6
@@ -97,13 +97,105 @@ class Bodies(NamedTuple):
         return out
 
 
+class Feet(NamedTuple):
+    """Where in-triangle points stand: rows (p, ...) for all in a topology.
+
+    Attributes
+    ----------
+    of : (n,) int
+        The row of each bead, -1 of those that are no points.
+    beads : (p,) int
+    corners : (p, 3) int
+        Beads of the topology.
+    weights : (p, 3) float
+    edges : (p, 2, 3) float, nm
+        From the first corner to the others: the columns of A.
+    normals : (p, 3) float
+        Of unit length, of their triangles.
+    """
+
+    of: np.ndarray
+    beads: np.ndarray
+    corners: np.ndarray
+    weights: np.ndarray
+    edges: np.ndarray
+    normals: np.ndarray
+
+    @classmethod
+    def at_start(cls, topology: "Topology") -> "Feet":
+        """Return where they start."""
+        x, given = np.zeros((topology.n_beads, 3)), []
+        for points in topology.point_handles:
+            membrane = points.membrane
+            x[membrane.beads] = membrane.mesh.vertices
+            given.append((points.beads, membrane.beads[membrane.mesh.faces[points.triangles]], points.barycentric))
+        return cls.standing(x, given, np.zeros(3))
+
+    @classmethod
+    def standing(
+        cls, x: np.ndarray, given: list[tuple[np.ndarray, np.ndarray, np.ndarray]], box: np.ndarray
+    ) -> "Feet":
+        """Return them from positions (n, 3), and of each handle beads (k,), corners (k, 3) and weights (k, 3), in a box
+        of these lengths, 0 in open directions."""
+        parts = [(np.empty(0, np.int64), np.empty((0, 3), np.int64), np.empty((0, 3))), *given]
+        beads, corners, weights = (np.concatenate(values) for values in zip(*parts, strict=True))
+        of = np.full(len(x), -1)
+        of[beads] = np.arange(len(beads))
+        edges = x[corners[:, 1:]] - x[corners[:, :1]]
+        edges -= box * np.rint(np.divide(edges, box, out=np.zeros_like(edges), where=box > 0.0))
+        normals = np.cross(edges[:, 0], edges[:, 1])
+        return cls(of, beads, corners, weights, edges, normals / np.linalg.norm(normals, axis=1)[:, None])
+
+    def passed_on(self, beads: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return beads (m, 4k) and gradients (m, 4k, 3) by their own coordinates, of gradients (m, k, 3) at beads.
+
+        Of points those in their planes, and those of the corners, which they ride on."""
+        if not len(self.beads):
+            return beads, slopes
+        row = self.of[beads]
+        stands = (row >= 0)[:, :, None]
+        mine = np.repeat(beads[:, :, None], 4, axis=2)
+        out = np.zeros((*mine.shape, 3))
+        normal = np.where(stands, self.normals[row], 0.0)
+        out[:, :, 0] = slopes - normal * np.sum(normal * slopes, axis=-1)[:, :, None]
+        mine[:, :, 1:] = np.where(stands, self.corners[row], mine[:, :, 1:])
+        out[:, :, 1:] = np.where(stands, self.weights[row], 0.0)[..., None] * slopes[:, :, None]
+        m = len(beads)
+        return mine.reshape(m, -1), out.reshape(m, -1, 3)
+
+    def motion(
+        self, v: np.ndarray, forces: np.ndarray, mass: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return velocities in space (n, 3) of all beads, accelerations (n, 3) that points have without any forces, and
+        forces (n, 3) with what points pass on to corners, and with their recoils.
+
+        With λ' = G⁻¹Aᵀv and u = A'λ', from x' = v + Σ λ_i V_i and (G λ')' = Aᵀf/m follows
+        x'' = P f/m - A G⁻¹A'ᵀv - P u + 2u + Σ λ_i V_i'.
+        """
+        A = np.swapaxes(self.edges, 1, 2)
+        inverse = np.linalg.inv(self.edges @ A)
+        own, corners = v[self.beads], v[self.corners]
+        rates = np.einsum("pij,pjc,pc->pi", inverse, self.edges, own)
+        bent = corners[:, 1:] - corners[:, :1]
+        u = np.einsum("pi,pic->pc", rates, bent)
+        back = np.einsum("pci,pij,pjd,pd->pc", A, inverse, bent, own)
+        flat = u - self.normals * np.sum(self.normals * u, axis=1)[:, None]
+        speeds, more, pushes = v.copy(), np.zeros_like(v), forces.copy()
+        speeds[self.beads] += np.einsum("pi,pic->pc", self.weights, corners)
+        more[self.beads] = 2.0 * u - flat - back
+        all_rates = np.column_stack([-rates.sum(axis=1), rates])
+        np.add.at(pushes, self.corners, self.weights[:, :, None] * forces[self.beads][:, None])
+        np.add.at(pushes, self.corners, mass[self.beads][:, None, None] * all_rates[:, :, None] * own[:, None])
+        return speeds, more, pushes
+
+
 def solved(
     handle: "Handle", parts: list[tuple[Rows, np.ndarray]], x: np.ndarray, v: np.ndarray, forces: np.ndarray,
-    bodies: Bodies | None = None,
+    bodies: Bodies | None = None, feet: Feet | None = None,
 ) -> list[np.ndarray]:  # fmt: skip
     """Return the multipliers, as handles give them, of the numbers (m,) in each part of constraints: those with which
     the second derivatives of all are 0. Positions, velocities and forces are (n, 3), in topology order; bodies are
-    there where any part has arms.
+    there where any part has arms, and in-triangle points as they stand where any part holds such points.
 
     Raises
     ------
@@ -113,10 +205,13 @@ def solved(
     from scipy import sparse
     from scipy.sparse import linalg
 
-    weight = np.zeros(len(x))
+    weight, mass, more = np.zeros(len(x)), np.zeros(len(x)), np.zeros_like(x)
     for other in handle.topology.handles:
         if len(other):
+            mass[other.beads] = other.mass
             weight[other.beads] = np.where(other.kind.fixed_beads, 0.0, 1.0 / other.mass)
+    if feet is not None:
+        v, more, forces = feet.motion(v, forces, mass)
     ends = np.cumsum([len(number) for _, number in parts])
     at, columns, values, bends = [], [], [], []
     w, push, size = np.repeat(weight, 3), forces.ravel(), x.size
@@ -136,15 +231,16 @@ def solved(
             places, turns = rows.places(x, bodies.orientations), np.cross(spin[beads], rows.arms)
             speeds = speeds + rows.in_space(bodies.orientations, turns)
         slopes = rows.form.at(places, rows.own)[1]
-        bends.append(rows.form.bends(places, rows.own, speeds))
+        bends.append(rows.form.bends(places, rows.own, speeds) + np.einsum("mkc,mkc->m", slopes, more[beads]))
         row, column = np.arange(end - len(number), end), (3 * beads[:, :, None] + np.arange(3)).ravel()
-        at.append(np.repeat(row, 3 * rows.form.beads))
-        columns.append(column)
-        values.append(slopes.ravel())
+        mine, own = (beads, slopes) if feet is None else feet.passed_on(beads, slopes)
+        at.append(np.repeat(row, 3 * mine.shape[1]))
+        columns.append((3 * mine[:, :, None] + np.arange(3)).ravel())
+        values.append(own.ravel())
         if bodies is not None and rows.arms is not None:
             inward = rows.in_space(bodies.orientations, np.cross(spin[beads], turns))
             bends[-1] = bends[-1] + np.einsum("mkc,mkc->m", slopes, inward)
-            at.append(at[-1])
+            at.append(np.repeat(row, 3 * rows.form.beads))
             columns.append(x.size + column)
             values.append(rows.torques(bodies.orientations, slopes).ravel())
     entries = np.concatenate(values), (np.concatenate(at), np.concatenate(columns))

@@ -213,7 +213,7 @@ def constrain(
         :doc:`/forces/fields`. Several texts are several constraints for each row.
     beads : (m, k) int, (k,) int, or handle
         The k >= 1 beads of each of m constraints, rows as in ``handle.beads``: free beads, balls, nodes of filaments,
-        beads on surfaces, vertices, bodies and nodes of rods. Of a handle each bead alone.
+        beads on surfaces, vertices, in-triangle points, bodies and nodes of rods. Of a handle each bead alone.
     arms : (k, 3) or (m, k, 3) float, nm, optional
         From each bead to the place that the text means, in the frame of the bead, which must then be a body or a node
         of a rod; 0 where it means the bead.
@@ -236,10 +236,11 @@ def constrain(
         Text that is not such an expression, unknown names, a parameter that is missing, not in the texts, not finite or
         named as something else; a length or tolerance outside its domain.
     TopologyError
-        Beads that do not exist, are inactive, named twice in a row, in no text, or of another kind: in-triangle points,
-        directors, kinds defined elsewhere, surfaces of Python functions. An arm on a bead without orientation. Vertices
-        in an edit of a running simulation. A constraint that does not hold at the start within 1e-3 of its length
-        (beads are moved to where it does), or depends on others. A topology in use outside of an edit.
+        Beads that do not exist, are inactive, named twice in a row, in no text, or of another kind: directors, kinds
+        defined elsewhere, surfaces of Python functions. An arm on a bead without orientation. Vertices, and points on
+        membranes that move, in an edit of a running simulation. A constraint that does not hold at the start within
+        1e-3 of its length (beads are moved to where it does), or depends on others. A topology in use outside of an
+        edit.
 
     Examples
     --------
@@ -331,10 +332,13 @@ def _members(
 
 
 def _refuse_vertices(topology: "Topology", what: str, members: np.ndarray) -> None:
-    """Refuse vertices of membranes in an edit of a running simulation: documents begin with meshes as they were."""
+    """Refuse vertices of membranes, and points on membranes that move, in an edit of a running simulation: documents
+    begin with meshes as they were."""
     held = set() if topology.joint is None else topology.joint.handles
     for membrane in topology.membranes if topology._describe is not None else ():
-        if membrane in held or np.isin(members, membrane.beads).any():
+        on = [points.beads for points in topology.point_handles if points.membrane is membrane]
+        on = [] if membrane.kind.fixed_beads.all() else on
+        if membrane in held or np.isin(members, np.concatenate([membrane.beads, *on])).any():
             raise TopologyError(
                 f"{what}: constraints hold vertices of {membrane!r}, which documents let start where its mesh has "
                 "them, and not where they are now: add all constraints before a Context is made"

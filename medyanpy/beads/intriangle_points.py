@@ -36,12 +36,7 @@ class PointsKind(Kind):
     comes_and_goes = True
     columns: tuple[Column, ...] = (*Kind.columns, TRIANGLES, BARYCENTRIC)
 
-    @property
-    def obstacle_to_constraints(self) -> str:
-        return (
-            "which moves both in A and in G: a constraint would have to hold in flights over the edges of triangles. "
-            "Hold a vertex, or give a stiff force (Links, ConstraintPenalty)"
-        )
+    takes_constraints = True
 
     # Memory counts the faces of all membranes together, and holds the weights of the second and third corner.
 

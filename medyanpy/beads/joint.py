@@ -1,13 +1,15 @@
 """Constraints that share beads and are solved together: their rows, components, and order of elimination."""
 
+import bisect
 import heapq
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy._kernels.selected import drift, joint_constraints
-from medyanpy.beads.constraint_rows import INDEPENDENT, Bodies, Rows, solved
+from medyanpy.beads.constraint_rows import INDEPENDENT, Bodies, Feet, Rows, solved
 from medyanpy.core.flows import ConstraintFlow, Stage
 from medyanpy.errors import TopologyError
 from medyanpy.surfaces.forms import Form
@@ -54,6 +56,13 @@ class Joint:
         for k, handle in enumerate(topology.handles):
             self._movable[handle.beads] = ~handle.kind.fixed_beads
             of_bead[handle.beads] = k
+        #: In-triangle points, and of those on membranes that move the membrane.
+        self._is_point = np.zeros(topology.n_beads, bool)
+        self._carriers: dict[Handle, Handle] = {}
+        for points in topology.point_handles:
+            self._is_point[points.beads] = True
+            if self._movable[points.membrane.beads].any():
+                self._carriers[points] = points.membrane
         label, n_groups = self._connected(parts)
         wanted = np.unique(np.concatenate([own for (handle, _), own in zip(parts, label, strict=True)
                                            if handle in written]))  # fmt: skip
@@ -79,17 +88,36 @@ class Joint:
             moving = self._moving(rows)[i]
             owners = np.stack([np.broadcast_to(own[i][:, None], moving.shape), of_bead[rows.beads[i]]], axis=-1)
             for which, k in np.unique(owners[moving], axis=0).tolist():
-                together[which].add(topology.handles[k])
+                owner = topology.handles[k]
+                together[which] |= {owner, self._carriers.get(owner, owner)}
         self.parts: list[tuple[Handle, Rows]] = parts
         self._part, self._number, self._component = map(np.concatenate, (kept, numbers, component))
         self.leaders: dict[Handle, Handle] = _leaders(topology, list(together.values()))
         self.handles: set[Handle] = set(self.leaders)
         self._keeps: dict[Handle, bool] = {}
+        named = [bool(self._is_point[self._beads(row)].any()) for row in range(len(self._part))]
+        #: Of every row, whether in-triangle points are in its component.
+        self._flies = np.isin(self._component, self._component[np.array(named, bool)])
 
     def _moving(self, rows: Rows) -> np.ndarray:
         """Mark what of all that rows hold can move, (m, k)."""
         moves: np.ndarray = self._movable[rows.beads]
         return moves if rows.arms is None else moves | (self._turns[rows.beads] & rows.arms.any(axis=2))
+
+    @property
+    def has_points(self) -> bool:
+        """True if any constraint holds in-triangle points."""
+        return bool(self._flies.any())
+
+    @property
+    def points(self) -> np.ndarray:
+        """The in-triangle points (k,) that constraints hold."""
+        return np.intersect1d(np.flatnonzero(self._is_point), self.beads_with(self.handles))
+
+    @property
+    def has_others(self) -> bool:
+        """True if there are components without in-triangle points."""
+        return not self._flies.all()
 
     @property
     def has_arms(self) -> bool:
@@ -106,11 +134,17 @@ class Joint:
         for handle, rows in parts:
             n_groups[handle] = max(n_groups.get(handle, 0), int(rows.group.max(initial=-1)) + 1)
         first = dict(zip(n_groups, np.cumsum([n, *n_groups.values()]).tolist(), strict=False))
+        # Points on one membrane that moves may come to the same vertices.
+        node = np.arange(n)
+        named = np.unique(np.concatenate([np.empty(0, np.int64), *(rows.beads.ravel() for _, rows in parts)]))
+        for points, membrane in self._carriers.items():
+            if np.isin(points.beads, named).any():
+                node[points.beads] = node[membrane.beads] = membrane.beads[0]
         ends = []
         for handle, rows in parts:
             moves = self._moving(rows)
             group = np.broadcast_to(first[handle] + rows.group[:, None], rows.beads.shape)
-            ends.append(np.stack([group[moves], rows.beads[moves]]))
+            ends.append(np.stack([group[moves], node[rows.beads[moves]]]))
         i, j = np.concatenate(ends, axis=1)
         size = n + sum(n_groups.values())
         graph = sparse.coo_array((np.ones(len(i), np.int8), (i, j)), shape=(size, size))
@@ -267,15 +301,18 @@ class Joint:
         """Return gradients of rows, of length 1, in coordinates of beads that move and turn, (r, 6n)."""
         from scipy import sparse
 
+        feet = Feet.at_start(self.topology)
         i, j, values = [], [], []
         for p in np.unique(self._part[rows]).tolist():
             mine = np.flatnonzero(self._part[rows] == p)
             number = self._number[rows[mine]]
             beads = self.parts[p][1].beads[number]
+            own = [feet.passed_on(beads, gradients[p][0][number]), (beads, gradients[p][1][number])]
             for k, moves in enumerate((self._movable, self._turns)[: 1 + (self.parts[p][1].arms is not None)]):
+                beads, slopes = own[k]
                 i.append(np.repeat(mine, 3 * beads.shape[1]))
                 j.append((3 * (k * self.topology.n_beads + beads[:, :, None]) + np.arange(3)).ravel())
-                values.append(np.where(moves[beads][:, :, None], gradients[p][k][number], 0.0).ravel())
+                values.append(np.where(moves[beads][:, :, None], slopes, 0.0).ravel())
         entries = np.concatenate(values), (np.concatenate(i), np.concatenate(j))
         matrix = sparse.coo_array(entries, shape=(len(rows), 6 * self.topology.n_beads)).tocsr()
         # Bodies may be in one row several times.
@@ -285,12 +322,13 @@ class Joint:
     # Multipliers -----------------------------------------------------------------------------------------------
 
     def multipliers(
-        self, x: np.ndarray, v: np.ndarray, forces: np.ndarray, turning: dict[str, np.ndarray] | None
+        self, x: np.ndarray, v: np.ndarray, forces: np.ndarray, turning: dict[str, np.ndarray] | None,
+        standing: tuple[list[tuple[np.ndarray, np.ndarray, np.ndarray]], np.ndarray] | None = None,
     ) -> "dict[Handle, list[tuple[np.ndarray, np.ndarray]]]":
         """Return the multipliers of each part of every handle: pairs of numbers (m,) within the part, and λ.
 
         Positions, velocities and forces are (n, 3), in topology order. Where `has_arms`, attributes of `Bodies` are
-        given for oriented beads.
+        given for oriented beads; where `has_points`, how in-triangle points stand as `Feet.standing` takes it.
 
         Raises
         ------
@@ -301,26 +339,32 @@ class Joint:
         chosen = [(self.parts[p][1], self._number[self._part == p]) for p in which]
         found: dict[Handle, list[tuple[np.ndarray, np.ndarray]]] = {}
         bodies = None if turning is None else Bodies.of(self.topology, **turning)
-        for p, (_, number), values in zip(which, chosen, solved(self.first, chosen, x, v, forces, bodies), strict=True):
+        feet = None if standing is None else Feet.standing(x, *standing)
+        found_of = solved(self.first, chosen, x, v, forces, bodies, feet)
+        for p, (_, number), values in zip(which, chosen, found_of, strict=True):
             found.setdefault(self.parts[p][0], []).append((number, values))
         return found
 
     # Tables of the kernel ---------------------------------------------------------------------------------------
 
-    def tables(self, layout: Any) -> tuple[dict[str, np.ndarray], list[Form], list[int]]:
-        """Make the tables of _kernels/beads/joint_constraints.pyx, its programs, and the row here of each row there."""
+    def tables(self, layout: Any, with_points: bool = False) -> tuple[dict[str, np.ndarray], list[Form], list[int]]:
+        """Make the tables of _kernels/beads/joint_constraints.pyx, its programs, and the row here of each row there.
+
+        Of the components with in-triangle points, or of those without.
+        """
         forms = list(dict.fromkeys(rows.form for _, rows in self.parts))
         # Components in the order of their first beads.
         order = np.lexsort((self._number, self._part, self._component))
+        order = order[self._flies[order] == with_points]
         cuts = np.flatnonzero(np.diff(self._component[order])) + 1
         components = sorted(np.split(order, cuts), key=lambda own: min(self._beads(row).min() for row in own))
         t: dict[str, list[Any]] = {key: [] for key in _TABLES}
-        for key in ("slots", "rows", "entries", "pattern", "products", "blocks", "groups", "turns"):
+        for key in ("slots", "rows", "entries", "pattern", "products", "blocks", "groups", "turns", "points"):
             t[key] = [0]
         ordered: list[int] = []
         in_block: list[int] = []
         for c, own in enumerate(components):
-            rows = self._add_component(own, forms, t, ordered)
+            rows = self._add_component(own, forms, t, ordered, layout)
             in_block += rows
             if len(in_block) >= _ROWS_IN_BLOCK or c == len(components) - 1:
                 for program in sorted({t["program"][row] for row in in_block}):
@@ -358,41 +402,78 @@ class Joint:
         return moving
 
     def _add_component(
-        self, own: np.ndarray, forms: list[Form], t: dict[str, list[Any]], ordered: list[int]
+        self, own: np.ndarray, forms: list[Form], t: dict[str, list[Any]], ordered: list[int], layout: Any
     ) -> list[int]:
         """Append a component, and return the numbers of its rows in the tables."""
-        # Slots: beads, rotations of bodies, and places fixed to these, each by its bead and arm.
+        # Slots: beads, points as beads in their planes, vertices under points, rotations of bodies, places fixed to
+        # these, each by its bead and arm, and spots of points.
         held = [self._held_by(row) for row in own]
-        beads = sorted({bead for one in held for bead, _ in one})
+        points = sorted({bead for one in held for bead, _ in one if self._is_point[bead]})
+        carrier = {point: self._carriers.get(cast(Any, self.topology.handle_of(point))) for point in points}
+        carriers = [membrane for membrane in dict.fromkeys(carrier.values()) if membrane is not None]
+        corner = {m: m.beads[np.argsort(layout.internal(m.beads))].tolist() for m in carriers}
+        vertices = list(itertools.chain.from_iterable(corner.values()))
+        beads = sorted({bead for one in held for bead, _ in one} - {*points, *vertices})
         bodies = sorted({bead for one in held for bead, arm in one if arm is not None})
         places = sorted({(bead, arm) for one in held for bead, arm in one if arm is not None})
-        slot: dict[Any, int] = {key: k for k, key in enumerate([*beads, *(("turn", b) for b in bodies), *places])}
-        moves = [bool(self._movable[bead]) for bead in beads] + [bool(self._turns[bead]) for bead in bodies]
-        moves += [False] * len(places)
-        mine, into = [], []
+        as_beads = [*beads, *(("point", p) for p in points), *vertices]
+        keys = [*as_beads, *(("turn", b) for b in bodies), *places, *(("spot", p) for p in points)]
+        slot: dict[Any, int] = {key: k for k, key in enumerate(keys)}
+        of_slot = [*beads, *points, *vertices]
+        moves = [bool(self._movable[bead]) for bead in of_slot] + [bool(self._turns[bead]) for bead in bodies]
+        moves += [False] * (len(places) + len(points))
+        mine, into, together, on_mesh = [], [], [], []
         for one in held:
-            # Behind what a row holds: the bead and the rotation of each of its bodies.
+            # Behind what a row holds: the bead and the rotation of each of its bodies, and points with their corners.
             turning = list(dict.fromkeys(bead for bead, arm in one if arm is not None))
-            mine.append([slot[bead if arm is None else (bead, arm)] for bead, arm in one])
+            mine.append([slot[("spot", bead) if bead in carrier else bead if arm is None else (bead, arm)]
+                         for bead, arm in one])  # fmt: skip
             mine[-1] += [slot[key] for bead in turning for key in (bead, ("turn", bead))]
             into.append([-1 if arm is None else len(one) + 2 * turning.index(bead) for bead, arm in one])
             into[-1] += [-1] * (2 * len(turning))
-        order, patterns = _eliminated(mine, moves)
+            for k, (bead, _) in enumerate(one):
+                if bead in carrier:
+                    into[-1][k] = len(mine[-1])
+                    under = carrier[bead]
+                    mine[-1] += [slot["point", bead], *([] if under is None else [slot[corner[under][0]]] * 3)]
+                    into[-1] += [-2] * (len(mine[-1]) - len(into[-1]))
+            # Any two rows on one membrane may have vertices in common.
+            first, last = len(beads) + len(points), len(of_slot)
+            on_mesh.append(any(first <= s < last for s in mine[-1]))
+            together.append([s for s in mine[-1] if not first <= s < last])
+        order, patterns = _eliminated(together, moves, on_mesh)
         base, first_slot, first_entry = t["rows"][-1], t["slots"][-1], t["entries"][-1]
         first_turn = t["turns"][-1]
-        t["place"] += [*beads, *bodies, *(bead for bead, _ in places)]
-        t["kind"] += [0] * len(beads) + [1] * len(bodies) + [2] * len(places)
-        t["turn"] += [-1] * len(beads) + [first_turn + bodies.index(b) for b in (*bodies, *(b for b, _ in places))]
-        t["arm"] += [0.0] * (3 * (len(beads) + len(bodies))) + [c for _, arm in places for c in arm]
+        n_beads, first_point = len(of_slot), t["points"][-1]
+        t["place"] += [*of_slot, *bodies, *(bead for bead, _ in places), *points]
+        t["kind"] += [0] * n_beads + [1] * len(bodies) + [2] * len(places) + [3] * len(points)
+        t["turn"] += [-1] * n_beads + [first_turn + bodies.index(b) for b in (*bodies, *(b for b, _ in places))]
+        t["turn"] += range(first_point, first_point + len(points))
+        t["arm"] += [0.0] * (3 * (n_beads + len(bodies))) + [c for _, arm in places for c in arm]
+        t["arm"] += [0.0] * (3 * len(points))
         t["turns"].append(first_turn + len(bodies))
-        t["first_turn"].append(first_slot + len(beads))
+        t["first_turn"].append(first_slot + n_beads)
+        t["points"].append(first_point + len(points))
+        t["vertices"].append(first_slot + len(beads) + len(points))
+        for point in points:
+            membrane = carrier[point]
+            t["motion"].append(first_slot + slot["point", point])
+            t["spot"].append(first_slot + slot["spot", point])
+            t["rides"].append(membrane is not None)
+            vertex = None if membrane is None else corner[membrane][0]
+            t["shift"].append(0 if vertex is None else first_slot + slot[vertex] - int(layout.internal(vertex)))
         t["body"] += [first_slot + slot[bead] for bead in bodies]
         t["parts"] += [cast(Any, self.topology.handle_of(bead)).kind.rotation_parts for bead in bodies]
         t["slots"].append(first_slot + len(slot))
         t["rows"].append(base + len(own))
-        at: dict[tuple[int, int], int] = {}
         holders: dict[int, list[tuple[int, int]]] = {}
-        entry = first_entry
+        entry, starts = first_entry, [len(t["column"])]
+        for columns in patterns:
+            starts.append(starts[-1] + len(columns))
+
+        def at(i: int, j: int) -> int:
+            return starts[i] + bisect.bisect_left(patterns[i], j)
+
         for i, k in enumerate(order):
             row = int(own[k])
             _, rows = self.parts[self._part[row]]
@@ -403,20 +484,20 @@ class Joint:
             t["numbers"].append(len(t["number"]))
             t["number"] += rows.own[number].tolist()
             t["into"] += [e if e < 0 else entry + e for e in into[k]]
+            t["row_of"] += [base + i] * len(mine[k])
             for s in mine[k]:
-                if moves[s]:
+                # The kernel finds what rows have in common of vertices under points.
+                if moves[s] and not len(beads) + len(points) <= s < n_beads:
                     holders.setdefault(s, []).append((i, entry))
                 t["slot"].append(first_slot + s)
                 entry += 1
             t["entries"].append(entry)
-            for j in patterns[i]:
-                at[i, j] = len(t["column"])
-                t["column"].append(base + j)
-            t["diagonal"].append(at[i, i])
+            t["column"] += [base + j for j in patterns[i]]
+            t["diagonal"].append(at(i, i))
             t["pattern"].append(len(t["column"]))
         for s in sorted(holders):
             for n, (i, a) in enumerate(holders[s]):
-                t["product"] += [(at[i, j], at[j, i], a, b) for j, b in holders[s][: n + 1]]
+                t["product"] += [(at(i, j), at(j, i), a, b) for j, b in holders[s][: n + 1]]
         t["products"].append(len(t["product"]))
         return list(range(base, base + len(own)))
 
@@ -437,14 +518,15 @@ def _least_eigenvalues(matrix: Any, starts: np.ndarray, size: int) -> np.ndarray
 _TABLES = (
     "blocks", "slots", "rows", "place", "entries", "slot", "program", "scale", "numbers", "number", "pattern", "column",
     "diagonal", "products", "product", "groups", "group", "lane", "kind", "turn", "arm", "turns", "first_turn", "body",
-    "parts", "into",
+    "parts", "into", "points", "motion", "spot", "rides", "shift", "vertices", "row_of",
 )  # fmt: skip
 
 
-def _eliminated(rows: list[list[int]], moves: list[bool]) -> tuple[list[int], list[list[int]]]:
+def _eliminated(rows: list[list[int]], moves: list[bool], dense: list[bool]) -> tuple[list[int], list[list[int]]]:
     """Find an order of elimination with little fill, by least degree, of rows with these beads.
 
-    Also returns, in this order, the columns of every row of the factorised matrix, ascending.
+    Any two `dense` rows may have more in common: they come last. Also returns, in this order, the columns of every row
+    of the factorised matrix, ascending.
     """
     holders: dict[int, set[int]] = {}
     for k, beads in enumerate(rows):
@@ -453,7 +535,7 @@ def _eliminated(rows: list[list[int]], moves: list[bool]) -> tuple[list[int], li
                 holders.setdefault(s, set()).add(k)
     beside: list[set[int]] = [set().union(*(holders[s] for s in beads if moves[s])) - {k}
                               for k, beads in enumerate(rows)]  # fmt: skip
-    waiting = [(len(near), k) for k, near in enumerate(beside)]
+    waiting = [(len(near), k) for k, near in enumerate(beside) if not dense[k]]
     heapq.heapify(waiting)
     order: list[int] = []
     upper: list[set[int]] = [set() for _ in rows]
@@ -468,13 +550,18 @@ def _eliminated(rows: list[list[int]], moves: list[bool]) -> tuple[list[int], li
         for j in near:
             beside[j] |= near
             beside[j] -= {j, k}
-            heapq.heappush(waiting, (len(beside[j]), j))
+            if not dense[j]:
+                heapq.heappush(waiting, (len(beside[j]), j))
+    first = len(order)
+    order += [k for k, last in enumerate(dense) if last]
     rank = {k: i for i, k in enumerate(order)}
     columns: list[list[int]] = [[i] for i in range(len(rows))]
     for i, k in enumerate(order):
         for j in upper[k]:
             columns[i].append(rank[j])
             columns[rank[j]].append(i)
+    for i in range(first, len(order)):
+        columns[i] = [j for j in columns[i] if j < first] + list(range(first, len(order)))
     return order, [sorted(own) for own in columns]
 
 
@@ -506,21 +593,17 @@ class JointFlow(ConstraintFlow):
     """
 
     def __init__(self, joint: Joint, layout: Any) -> None:
-        tables, forms, ordered = joint.tables(layout)
-        system = joint_constraints.JointSystem(tables, [form.program for form in forms], layout.threads)
-
-        def name(row: int) -> str:
-            return joint.label(ordered[row])
-
-        def make(action: str, **numbers: Any) -> joint_constraints.JointConstraints:
-            return joint_constraints.JointConstraints(system, action, name, **numbers)
-
-        self._make = make
+        self._layout = layout
+        self._joint = joint
+        self._is_even = True
+        #: Of the components without in-triangle points, and of those with: what makes an operation.
+        self._plain, self._flying = (self._maker(with_points) for with_points in (False, True))
+        if joint.has_points:
+            self.asks_for_pairs = repr(joint.first)
         #: Where vertices that carry points are before they are brought to where constraints hold.
         self._before: np.ndarray | None = None
         if any(points.membrane in joint.handles for points in joint.topology.point_handles):
             self._before = np.empty((layout.n_vertices, 3))
-        self._is_even = _is_even(joint, tables, layout)
         if any(getattr(handle, "directors", None) is not None for handle in joint.handles):
             self.obstacle = self.obstacle_to_flights = "directors are among its beads, and move with velocities"
         elif any(handle in joint.handles for handle in joint.topology.oriented_handles):
@@ -528,33 +611,57 @@ class JointFlow(ConstraintFlow):
         elif not self._is_even:
             self.obstacle_to_flights = self.UNEVEN
 
-    def before_a(self, _: Stage) -> "Sequence[Operation]":
-        return (self._make("start"),)
+    def _maker(self, with_points: bool) -> "Callable[..., Sequence[Operation]]":
+        """Return a function of an action and its numbers that makes the operation, if there are such components."""
+        joint = self._joint
+        if not (joint.has_points if with_points else joint.has_others):
+            return lambda *_, **__: ()
+        tables, forms, ordered = joint.tables(self._layout, with_points)
+        system = joint_constraints.JointSystem(tables, [form.program for form in forms], self._layout.threads)
+        self._is_even = self._is_even and _is_even(joint, tables, self._layout)
+
+        def name(row: int) -> str:
+            return joint.label(ordered[row])
+
+        return lambda action, **numbers: (joint_constraints.JointConstraints(system, action, name, **numbers),)
+
+    def before_a(self, stage: Stage) -> "Sequence[Operation]":
+        numbers = {"h": stage.h, "exact": stage.rotation == "exact", "after_g": stage.of_pair == 2}
+        return *self._plain("start"), *self._flying("launch", **numbers)
+
+    def before_g(self, stage: Stage) -> "Sequence[Operation]":
+        return self._flying("start") if stage.of_pair == 1 else ()
 
     def after_a(self, stage: Stage) -> "Sequence[Operation]":
-        flight = self._make("flight", h=stage.h, exact=stage.rotation == "exact")
-        if self._before is None:
-            return (flight,)
-        return drift.NoteVertices(self._before), flight, drift.Ride(self._before)
+        flight = self._plain("flight", h=stage.h, exact=stage.rotation == "exact")
+        if self._before is not None and flight:
+            flight = drift.NoteVertices(self._before), *flight, drift.Ride(self._before)
+        return *flight, *self._after_pair(stage)
 
-    def after_g(self, _: Stage) -> "Sequence[Operation]":
+    def after_g(self, stage: Stage) -> "Sequence[Operation]":
         # Vertices have felt the recoil of points.
-        return () if self._before is None else (self._make("tangent"),)
+        return *(() if self._before is None else self._plain("tangent")), *self._after_pair(stage)
+
+    def _after_pair(self, stage: Stage) -> "Sequence[Operation]":
+        return self._flying("tangent") if stage.of_pair == 2 else ()
 
     def after_b(self, _: Stage) -> "Sequence[Operation]":
-        return (self._make("tangent"),)
+        return *self._plain("tangent"), *self._flying("tangent")
 
     def before_o(self, stage: Stage) -> "Sequence[Operation]":
-        return () if self._is_even and not self.mixed else (self._make("normal", kT=stage.kT, letter=stage.index),)
+        if self._is_even and not self.mixed:
+            return ()
+        return tuple(operation for make in (self._plain, self._flying)
+                     for operation in make("normal", kT=stage.kT, letter=stage.index))  # fmt: skip
 
     def after_o(self, stage: Stage) -> "Sequence[Operation]":
         return self.after_b(stage)
 
     def tangent(self) -> "Sequence[Operation]":
-        return (self._make("admit"),)
+        return *self._plain("admit"), *self._flying("admit")
 
     def settle(self) -> "Sequence[Operation]":
-        return (self._make("settle"),)
+        return *self._plain("settle"), *self._flying("settle")
 
 
 def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:

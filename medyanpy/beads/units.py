@@ -58,7 +58,8 @@ def units_of(what: str, layout: "Layout", directions: np.ndarray, fixed: FixedBe
     Raises
     ------
     TopologyError
-        Fixed beads, unless these are to scale; constraints and surfaces that change where their beads move alike.
+        Fixed beads, unless these are to scale; constraints and surfaces that change where their beads move alike, and
+        constraints on in-triangle points.
     """
     if not np.any(directions):
         return []
@@ -92,6 +93,13 @@ def _units_of(what: str, layout: "Layout", directions: np.ndarray, fixed: FixedB
         raise TopologyError(
             f'{what}: bead {bead} ({name!r}) is fixed: fixed_beads="scale" moves it, and what is joined to it, with '
             "the box"
+        )
+    joint = layout.topology.joint
+    if joint is not None and joint.has_points:
+        point = int(joint.points[0])
+        raise TopologyError(
+            f"{what}: constraints hold in-triangle point {point} of {layout.topology.handle_of(point).name!r}, which "
+            "goes with the corners of its triangle, each on its own: leave the box as it is"
         )
     expect_alike(what, layout, directions, beads)
     i, j = np.concatenate(pairs).T

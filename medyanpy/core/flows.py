@@ -1,18 +1,20 @@
 """Flows: what the letters of a word do to a kind of bead beyond what they do to every bead."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy.errors import TopologyError
+from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
     from medyanpy._kernels.letters.kick import ForceSum
+    from medyanpy.core.words import Letter
 
-__all__ = ["ConstraintFlow", "Flow", "Stage", "euler_maruyama", "ornstein_uhlenbeck"]
+__all__ = ["ConstraintFlow", "Flow", "Stage", "euler_maruyama", "ornstein_uhlenbeck", "paired"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,9 @@ class Stage:
     kT : float or None, pN nm
     rotation : str
         How A turns beads with an orientation: "split" or "exact".
+    of_pair : int
+        1 or 2 of the first and the second of A and G, of the same time, between which constraints on in-triangle points
+        do not hold; see `paired`. 0 of all others.
     """
 
     index: int
@@ -37,6 +42,43 @@ class Stage:
     h: float
     kT: float | None  # noqa: N815 - the symbol of the papers
     rotation: str = "split"
+    of_pair: int = 0
+
+
+def paired(word: "Sequence[tuple[Stage, Letter]]", what: str, text: str) -> "list[tuple[Stage, Letter]]":
+    """Return a word in which A and G that follow each other are pairs of the same time, cut in two where need be: A and
+    G add up. A G A of a half, one and a half is A G and G A.
+
+    Raises
+    ------
+    ParameterError
+        A or G without such a partner; `what` asks for pairs in the word `text`.
+    """
+    out: list[tuple[Stage, Letter]] = []
+    groups = groupby(word, lambda pair: (pair[0].kind in ("A", "G"), pair[1].block, pair[1].substep))
+    for (flies, _, _), group in groups:
+        if not flies:
+            out += group
+            continue
+        rest = list(group)
+        while rest:
+            (stage, letter), after = rest[0], rest[1:2]
+            if not after or (after[0][0].h > 0.0) != (stage.h > 0.0):
+                raise ParameterError(
+                    f"the word {text!r} has {stage.kind} for {abs(stage.h):.6g} without "
+                    f"{'AG'[stage.kind == 'A']} beside it, but {what} holds in-triangle points, which move in both: "
+                    "they must stand together for the same time, as in BAGOGAB, BGAOAGB or BAGAB"
+                )
+            other, its = after[0]
+            if other.kind == stage.kind:
+                rest[:2] = [(replace(stage, h=stage.h + other.h), letter)]
+                continue
+            h = min(stage.h, other.h, key=abs)
+            out += [(replace(stage, h=h, of_pair=1), letter), (replace(other, h=h, of_pair=2), its)]
+            # What is left by rounding is nothing.
+            rest[:2] = [(replace(one, h=one.h - h), of) for one, of in (rest[0], after[0])
+                        if abs(one.h - h) > 1e-9 * abs(h)]  # fmt: skip
+    return out
 
 
 def ornstein_uhlenbeck(
@@ -74,6 +116,8 @@ class Flow:
         Why the letter D, which knows no velocities, cannot move these beads; empty where ``in_place_of_d`` does.
     obstacle_to_flights : str
         Likewise where D is two flights, around which flows do what they do around A, B and O.
+    asks_for_pairs : str
+        Name of what holds in-triangle points, for which A and G come in pairs (`paired`); empty of all others.
     mixed : bool
         Whether velocities of different beads mix in O: a Context sets it where beads feel each other through the fluid,
         which then do O and D together.
@@ -81,6 +125,7 @@ class Flow:
 
     obstacle: str = "what holds or moves it is written for velocities"
     obstacle_to_flights: str = obstacle
+    asks_for_pairs: str = ""
     mixed = False
 
     def before(self, stage: Stage) -> Sequence["Operation"]:

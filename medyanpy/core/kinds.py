@@ -194,8 +194,8 @@ class Kind(Guarded):
         if self.takes_constraints:
             return ""
         return (
-            "but constraints hold free beads, balls, nodes of filaments, beads on surfaces, vertices and bodies, and "
-            "no others"
+            "but constraints hold free beads, balls, nodes of filaments, beads on surfaces, vertices, points in "
+            "triangles and bodies, and no others"
         )
 
     def constraint_rows(self) -> "list[Rows]":

@@ -98,7 +98,7 @@ def describe_places(store: Store) -> None:
     for handle in store.layout.topology.handles:
         kind = handle.kind.moves_with.kind
         if handle.kind.block is Block.VERTICES:
-            # It starts as its mesh is; `constrain` refuses vertices here.
+            # It starts as its mesh is; `constrain` refuses vertices here, and points on meshes that move.
             continue
         if kind.takes_constraints and not kind.obstacle_to_constraints and len(handle):
             # Others have been added in this edit.
@@ -106,6 +106,14 @@ def describe_places(store: Store) -> None:
             there = known[k] == handle.ids
             x = cast(Any, handle).positions.copy()
             place = store.layout.rank[row[k[there]]]
+            if handle.kind.block is Block.POINTS:
+                own = {name: getattr(handle, name).copy() for name in ("triangles", "_weights")}
+                membrane = cast(Any, handle).membrane
+                own["triangles"][there] = store.triangle[place - store.layout.n_cartesian] - membrane.first_face
+                own["_weights"][there] = store.barycentric[place - store.layout.n_cartesian]
+                if membrane.kind.fixed_beads.all():
+                    handle._take(**own)
+                continue
             x[there] = store.x[place]
             if ORIENTATIONS in handle.kind.columns:
                 q = cast(Any, handle).orientations.copy()

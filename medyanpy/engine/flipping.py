@@ -64,9 +64,21 @@ class Flipping:
     def flip(self, what: str, membrane: "Membrane", edges: np.ndarray) -> np.ndarray:
         """Flip edges of a membrane, (k, 2) of its vertices; returns those in their places. See `Context.flip_edges`."""
         change = self.proposal(what, membrane, edges)
+        store, joint = self._schedule.store, self._schedule.layout.topology.joint
+        held = np.empty(0, np.int64)
+        if joint is not None:
+            held = store.layout.internal(joint.points) - store.layout.n_cartesian
+        before = store.triangle[held].copy(), store.barycentric[held].copy()
         self.swap(membrane, change)
-        store = self._schedule.store
         try:
+            moved = (store.triangle[held] != before[0]) | (store.barycentric[held] != before[1]).any(axis=1)
+            if moved.any():
+                point = int(store.layout.order[store.layout.n_cartesian + held[np.argmax(moved)]])
+                raise TopologyError(
+                    f"{what}: constraints hold in-triangle point {point} of "
+                    f"{store.layout.topology.handle_of(point)!r}, which is in one of the triangles: edges flip where "
+                    "no such points are"
+                )
             if store.layout.is_periodic:
                 check_sheets(what, store, store.x, store.layout.box)
             self.follow([membrane], change)

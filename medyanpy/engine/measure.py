@@ -14,7 +14,7 @@ from medyanpy._kernels.letters.kick import KickForce
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.images import box_shown
 from medyanpy._tools.validation import words
-from medyanpy.core.columns import ANGULAR_MOMENTA, ORIENTATIONS, Column
+from medyanpy.core.columns import ANGULAR_MOMENTA, BARYCENTRIC, ORIENTATIONS, TRIANGLES, Column
 from medyanpy.core.letters import LETTERS
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
@@ -112,9 +112,20 @@ class Measure:
         joint = topology.joint
         if joint is not None:
             # Parts that are solved jointly have the multipliers of the joint solve in place of their own.
-            for handle, parts in joint.multipliers(x, v, forces, self._turning() if joint.has_arms else None).items():
+            turning = self._turning() if joint.has_arms else None
+            standing = (self._standing(), self.store.layout.box) if joint.has_points else None
+            for handle, parts in joint.multipliers(x, v, forces, turning, standing).items():
                 found[handle.name] = handle.kind.with_joint_multipliers(found[handle.name], parts)
         return {name: frozen(values) for name, values in found.items() if values is not None}
+
+    def _standing(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Return of each handle of in-triangle points beads (k,), the corners (k, 3) and the weights (k, 3)."""
+        triangles, weights = (self.store.shown(column) for column in (TRIANGLES, BARYCENTRIC))
+        given = []
+        for points in self.store.layout.topology.point_handles:
+            corners = self.store.layout.connectivity(points.membrane).faces[triangles[points.points]]
+            given.append((points.beads, points.membrane.beads[corners], weights[points.points]))
+        return given
 
     def _turning(self) -> dict[str, np.ndarray]:
         """Return orientations, angular momenta and torques of what turns."""

@@ -1,6 +1,7 @@
 """Blocks M( ) of the word of one Context: compiled, and how often they were accepted."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,7 @@ class Proposing:
         kicks: list[Any] = []
         first = 0
         kT: float | None = None
+        before: tuple[Stage, list[Any]] | None = None
         for k, (stage, operations) in enumerate(letters):
             if k == 0:
                 first, kT = stage.index, stage.kT
@@ -97,9 +99,18 @@ class Proposing:
                 continue
             moving += kicks
             kicks = []
+            if stage.of_pair == 1:
+                before = stage, operations
+                continue
             solved = any(flow.before(stage) or flow.after(stage) for flow in held)
+            mirrored = operations
+            if stage.of_pair == 2 and before is not None:
+                other = before[0]
+                operations = [*before[1], *operations]
+                mirrored = schedule.operations(replace(stage, of_pair=1), flows=flows)
+                mirrored += schedule.operations(replace(other, of_pair=2), flows=flows)
             if solved:
-                operations = [ThereAndBack(operations, *room, abs(stage.h), _NEARNESS * schedule.length)]
+                operations = [ThereAndBack(operations, mirrored, *room, abs(stage.h), _NEARNESS * schedule.length)]
             moving += operations
         sums = [force_sum for force_sum in schedule.force_sums.values() if force_sum.forces.operations]
         arrays = [a for force_sum in sums for a in force_sum.arrays]

@@ -82,6 +82,9 @@ class Kinks:
         self._since = np.zeros(p, np.int64)
         self._edge = np.zeros((p, 2), np.int64)
         self._around: dict[int, np.ndarray] = {}
+        joint, self._free = store.layout.topology.joint, np.ones(p, bool)
+        if joint is not None:
+            self._free[store.layout.internal(joint.points) - first] = False
 
     def look(self, before: np.ndarray, drive: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Find the points (p,) that have crossed an edge and are pushed back, from their triangles and drives before a
@@ -90,7 +93,8 @@ class Kinks:
         crossed = np.flatnonzero(self.triangle != before)
         # A point that left its edge is free.
         self.held[crossed], self.at[crossed] = False, -1
-        crossed = crossed[np.einsum("ij,ij->i", drive[crossed], force[crossed]) < 0.0]
+        # Points that constraints hold would not stay where they are put.
+        crossed = crossed[self._free[crossed] & (np.einsum("ij,ij->i", drive[crossed], force[crossed]) < 0.0)]
         back = np.zeros(len(before), bool)
         back[crossed] = True
         self.share[back] = np.maximum(0.5 * self.share[back], 0.5 * _HELD)
@@ -352,8 +356,8 @@ class Relaxation:
             self.force = self._force()
 
     def _move(self, h: float) -> None:
-        move = self.schedule.operations(Stage(0, "A", h, None))
-        fly = self.schedule.operations(Stage(1, "G", h, None))
+        move = self.schedule.operations(Stage(0, "A", h, None, of_pair=1))
+        fly = self.schedule.operations(Stage(1, "G", h, None, of_pair=2))
         self._perform(Sequence([*move, *fly]))
 
 

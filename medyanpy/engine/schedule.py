@@ -15,7 +15,7 @@ from medyanpy._kernels.core.kinetic import KineticEnergies
 from medyanpy._kernels.core.program import Program
 from medyanpy._kernels.letters.kick import ForceSum, Kick
 from medyanpy._kernels.selected import drift, kinetic_watch, rotation
-from medyanpy.core.flows import Flow, Stage
+from medyanpy.core.flows import Flow, Stage, paired
 from medyanpy.core.kinds import Block
 from medyanpy.core.letters import LETTERS
 from medyanpy.core.words import Letter
@@ -300,7 +300,8 @@ class Schedule:
                 before, letter = word.pop()
                 stage = replace(before, h=before.h + stage.h)
             word.append((stage, letter))
-        return word
+        who = next((flow.asks_for_pairs for flow in self.flows.values() if flow.asks_for_pairs), "")
+        return paired(word, who, self.integrator.word) if who else word
 
     def jumps_at(self, stage: Stage) -> list[Any]:
         """Return the operations of a letter J."""

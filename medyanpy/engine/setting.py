@@ -88,6 +88,7 @@ class Settable(Guarded):
 
     def _place(self, x: np.ndarray, box: np.ndarray) -> None:
         """Put beads at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
+        kept = {c.array: self._store.arrays[c.array].copy() for c in (TRIANGLES, BARYCENTRIC) if self.layout.n_points}
         before = self._store.x.copy(), self.layout.box.copy()
         with self._counted_as_protocol():
             self._store.x[:], self.layout.box[:] = x, box
@@ -98,6 +99,8 @@ class Settable(Guarded):
                 self._schedule.admit_velocities()
             except SimulationError:
                 self._store.x[:], self.layout.box[:] = before
+                for name, values in kept.items():
+                    self._store.arrays[name][:] = values
                 raise
             finally:
                 self._store.positions_changed()
@@ -332,14 +335,16 @@ class Settable(Guarded):
     def _set_columns(self, what: str, given: dict[Column, Any]) -> None:
         """Set columns of one role and `of`, which not all beads have."""
         rows = self._store.checked(what, given)
-        joint, before = self.layout.topology.joint, self._store.arrays[ORIENTATIONS.array].copy()
+        joint, before = self.layout.topology.joint, {c: self._store.arrays[c.array].copy() for c in rows}
         with self._counted_as_protocol():
             self._write(rows)
-            if ORIENTATIONS in rows and joint is not None and joint.has_arms:
+            asked = ORIENTATIONS if joint is not None and joint.has_arms else None
+            asked = TRIANGLES if TRIANGLES in rows and joint is not None and joint.has_points else asked
+            if asked in rows:
                 try:
                     self._place(self._store.x.copy(), self.layout.box.copy())
                 except SimulationError:
-                    self._store.arrays[ORIENTATIONS.array][:] = before
+                    self._write(before)
                     raise
                 return
             if any(column.is_momentum for column in rows):
@@ -443,7 +448,8 @@ class Settable(Guarded):
         groups = [{c: state.column(c.name) for c in group} for group in together if group[0].of != BEADS]
         # Joints hold places and orientations together, and velocities and angular momenta.
         momenta = [given for given in groups if next(iter(given)).is_momentum]
-        turning = [given for given in groups if ORIENTATIONS in given]
+        # Likewise triangles of points, in which joints hold these.
+        turning = [given for given in groups if ORIENTATIONS in given or TRIANGLES in given]
         of_all = [{c: state.column(c.name) for c in group} for group in together if group[0].of == BEADS]
         discrete = self._schedule.jumping.with_shown(state._part("discrete", "positions"), state.jumps)
         self._schedule.jumping.check_shown("set_state", discrete)

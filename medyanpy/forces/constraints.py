@@ -228,6 +228,11 @@ class ConstraintFixmanPotential(AtTemperature, _OfConstraints):
                 f"{self.name}: joints hold bodies by places away from their centres, whose metric turns with them: "
                 "this potential is not offered for these. Leave it out: their density is on the page of constraints"
             )
+        if joint.has_points:
+            raise TopologyError(
+                f"{self.name}: constraints hold in-triangle points, whose metric turns with their triangles: this "
+                "potential is not offered for these. Leave it out: their density is on the page of constraints"
+            )
         tables, forms, ordered = joint.tables(layout)
         counts = joint.led_by(self.constraints, tables, ordered)
         if not counts.any():

@@ -137,8 +137,11 @@ class EdgeFlips(Jump):
         triangulation = layout.triangulation
         triangulation.changed(self._membrane)
         first = self._membrane.first_face, len(mesh.faces), len(mesh.edges), layout.slice_of(self._membrane).start
-        of, beads = triangulation.triangles, (layout.n_points, layout.n)
-        operation = EdgeFlipsOperation(self.name, kT, self.every, of, *first, *beads, layout.momenta_sizes)
+        joint, held = layout.topology.joint, np.zeros(layout.n, np.uint8)
+        if joint is not None:
+            held[layout.internal(joint.points)] = 1
+        operation = EdgeFlipsOperation(self.name, kT, self.every, triangulation.triangles, *first,
+                                       held[layout.n_cartesian :], layout.n, layout.momenta_sizes)  # fmt: skip
         self.update(operation, kT)
         return operation
 

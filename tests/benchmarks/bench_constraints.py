@@ -6,11 +6,13 @@ Run it from an installed package on a quiet machine:
 
 Medians over repeats. BAOAB with one friction; the molecules are three beads with three distances (rigid water), the
 chain is a filament that one further distance takes out of its own solver, the net is n by n beads with all bars but
-those of every third row. What filaments and rings take alone is beside it.
+those of every third row. What filaments and rings take alone is beside it. Of points on a vesicle what constraints add
+to a step is told.
 """
 
 import argparse
 import time
+from functools import partial
 
 import numpy as np
 from common import machine, median_ns, row
@@ -65,6 +67,22 @@ def net(n):
     return topology
 
 
+def on_points(n, tied):
+    """A vesicle of 2562 vertices with 2000 points, the first n of which are at a distance from a bead each."""
+    topology = mp.Topology()
+    vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(50.0, 4), 1.0, 1.0)
+    points = topology.add_intriangle_points(vesicle, 2000, mass=1.0, friction=1.0, seed=1)
+    beads = topology.add_beads(1.1 * points.positions[:n], 1.0, 1.0)
+    if tied:
+        d = 0.1 * np.linalg.norm(points.positions[:n], axis=1)
+        topology.constrain(DISTANCE, np.column_stack([points.beads[:n], beads.beads]), d=d)
+    integrator = mp.SplittingIntegrator("BAGOGAB", 0.01, kT=1.0, seed=1)
+    context = mp.Context(mp.System(topology), integrator)
+    context.set_velocities_to_temperature(kT=1.0, seed=2)
+    context.step(10)
+    return context
+
+
 def step_ns(context, steps, repeats):
     return median_ns(lambda: context.step(steps), repeats, steps * context.layout.n)
 
@@ -87,6 +105,10 @@ def main():
     row(f"chain of {long}, one component", step_ns(context_of(chain(long, True), 1), 2, repeats), 1000, "ns/bead")
     row("as a filament", step_ns(context_of(chain(long, False), 1), 2, repeats), 150, "ns/bead")
     row(f"net of {side} by {side}, one component", step_ns(context_of(net(side), 1), 2, repeats), 20_000, "ns/bead")
+    for points in (10,) if quick else (1, 10, 100, 400):
+        free, tied = (median_ns(partial(on_points(points, t).step, 2), repeats, 2000) for t in (False, True))
+        row(f"{points} points of 2000 at beads, above the step without", tied - free, 2000 * points, "µs")
+    row("the step without", free, 1000, "µs")
 
 
 if __name__ == "__main__":

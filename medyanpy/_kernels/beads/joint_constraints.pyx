@@ -35,13 +35,19 @@ from medyanpy._kernels.core.philox cimport CONSTRAINTS, NORMALS_BLOCK
 from medyanpy._kernels.core.program cimport CONSTRAINTS_LOST, Operation, World, mark_moved
 from medyanpy._kernels.core.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
 from medyanpy._kernels.core.rotations cimport Turns, turn
+from medyanpy._kernels.beads.flight cimport fly
+from medyanpy._kernels.beads.points cimport Frame, frame_of, place as place_points, with_rates
+from medyanpy._kernels.core.box cimport nearest_whole
 from medyanpy._kernels.core.vec3 cimport add_scaled, cross, dot
 
 include "joint_system.pxi"
+include "joint_places.pxi"
 
 cdef enum:
     # Newton's method has converged long before, or never does.
     MOST_ITERATIONS = 40
+    # Most flights of points need fewer.
+    FEW_ITERATIONS = 5
 
 # How differently a flight may leave the tangent space of a row at its start and meet that at its end; see
 # surface_constraints.pyx.
@@ -58,9 +64,11 @@ cdef enum Action:
     NORMAL = 3                # before O
     ADMIT = 4                 # TANGENT when velocities come from outside
     SETTLE = 5                # bring positions from outside to where constraints hold
+    LAUNCH = 6                # before A, with points: the impulses of a flight of A and G
 
 ACTIONS = {
     "start": START, "flight": FLIGHT, "tangent": TANGENT, "normal": NORMAL, "admit": ADMIT, "settle": SETTLE,
+    "launch": LAUNCH,
 }
 
 
@@ -73,6 +81,8 @@ cdef struct Task:
     double kT
     int letter
     bint exact                # whether bodies turn exactly, or by parts
+    bint has_points
+    bint after_g              # of LAUNCH: whether G comes before A, and START before G
 
 
 cdef int _lost(const System* s, World* world, Py_ssize_t row, double off) noexcept nogil:
@@ -116,7 +126,7 @@ cdef void _newton(const Task* t, Py_ssize_t block, double* registers, double* de
             _solve(s, component, s.right)
             for row in range(s.rows[component], s.rows[component + 1]):
                 s.multiplier[row] += s.right[row]
-            _push(s, component, s.start, s.right, -1.0, s.x, turning)
+            _push(s, component, s.start, s.right, -1.0, s.x, turning, s.slot)
         if not any_active:
             return
         _fly_bodies(s, block, h, t.exact)
@@ -139,7 +149,7 @@ cdef int _blame(const System* s, Py_ssize_t component, World* world) noexcept no
 cdef int _check_flight(const System* s, Py_ssize_t component, World* world, double h) noexcept nogil:
     """Whether each row has come back on the sheet it started from: its gradient has not turned round, and the chord
     leaves its tangent space as it meets that at the end, see surface_constraints.pyx."""
-    cdef Py_ssize_t row, e, last, slot, bead
+    cdef Py_ssize_t row, e, last, slot, bead, k
     cdef double chord[3]
     cdef double R[9]
     cdef double there[3]
@@ -152,13 +162,22 @@ cdef int _check_flight(const System* s, Py_ssize_t component, World* world, doub
             slot = s.slot[e]
             if s.kind[slot] == TURN:
                 turned += _along_turn(s, slot, s.start + 3 * e, s.gradient + 3 * e, False)
-            else:
+            elif s.into[e] != -2:
                 turned += s.w[slot] * dot(s.start + 3 * e, s.gradient + 3 * e)
             if e >= last:
                 continue
             before += dot(s.start + 3 * e, s.start + 3 * e)
             after += dot(s.gradient + 3 * e, s.gradient + 3 * e)
             bead = s.body[s.turn[slot]] if s.kind[slot] == PLACE else slot
+            if s.kind[slot] == SPOT:
+                k = s.turn[slot]
+                turned += s.w[s.motion[k]] * dot(s.start + 3 * e, s.gradient + 3 * e)
+                for c in range(3):
+                    chord[c] = s.x[3 * slot + c] - s.x0[3 * k + c]
+                leaves += dot(chord, s.start + 3 * e)
+                meets += dot(chord, s.gradient + 3 * e)
+                square += dot(chord, chord)
+                continue
             if s.w[slot] == 0.0 and bead == slot:
                 continue
             for c in range(3):
@@ -184,7 +203,7 @@ cdef void _draw(const System* s, Py_ssize_t component, World* world, const Task*
     cdef double gx[NORMALS_BLOCK]
     cdef double gy[NORMALS_BLOCK]
     cdef double gz[NORMALS_BLOCK]
-    cdef Py_ssize_t first = s.slots[component], last = s.first_turn[component], slot, k
+    cdef Py_ssize_t first = s.slots[component], last = s.vertices[component], slot, k, e
     cdef double scale
     cdef int count, i, c
     while first < last:
@@ -197,7 +216,16 @@ cdef void _draw(const System* s, Py_ssize_t component, World* world, const Task*
             s.u[3 * slot + 1] = scale * gy[i]
             s.u[3 * slot + 2] = scale * gz[i]
         first += count
-    last += s.turns[component + 1] - s.turns[component]
+    if last < s.first_turn[component]:
+        for e in range(s.entries[s.rows[component]], s.entries[s.rows[component + 1]]):
+            slot = s.slot[e]
+            if last <= slot < s.first_turn[component]:
+                # For a vertex in several rows the same each time.
+                normals_at(world, s.place + slot, 1, t.letter, CONSTRAINTS, 0, gx, gy, gz)
+                scale = sqrt(t.kT * s.w[slot])
+                s.u[3 * slot], s.u[3 * slot + 1], s.u[3 * slot + 2] = scale * gx[0], scale * gy[0], scale * gz[0]
+    first = s.first_turn[component]
+    last = first + s.turns[component + 1] - s.turns[component]
     while first < last:
         count = <int> min(<Py_ssize_t> NORMALS_BLOCK, last - first)
         normals_at(world, s.place + first, count, t.letter, CONSTRAINTS, 1, gx, gy, gz)
@@ -212,12 +240,17 @@ cdef void _draw(const System* s, Py_ssize_t component, World* world, const Task*
         first += count
 
 
+include "joint_points.pxi"
+
+
 cdef int _one_block(const Task* t, World* world, Py_ssize_t block, double* registers, double* dense) noexcept nogil:
     cdef System* s = t.system
     cdef Py_ssize_t component, i, failed
     cdef int fault = 0
     for component in range(s.blocks[block], s.blocks[block + 1]):
-        _gather(s, component, world)
+        _gather(s, component, world, t.action == LAUNCH or t.action == SETTLE)
+    if t.has_points and (t.action == START or t.action == LAUNCH or t.action == SETTLE):
+        return _launch(t, world, block, registers, dense)
     if t.action == FLIGHT or t.action == SETTLE:
         if t.action == SETTLE:
             _evaluate(s, block, registers)
@@ -243,7 +276,7 @@ cdef int _one_block(const Task* t, World* world, Py_ssize_t block, double* regis
             _scatter_turns(s, component, world, True)
             if t.action == FLIGHT:
                 # Angular momenta have flown with their impulses.
-                _push(s, component, s.start, s.multiplier, -1.0 / t.h, s.v, 0.0)
+                _push(s, component, s.start, s.multiplier, -1.0 / t.h, s.v, 0.0, s.slot)
     elif not t.known:
         _evaluate(s, block, registers)
     if t.action == START:
@@ -262,11 +295,11 @@ cdef int _one_block(const Task* t, World* world, Py_ssize_t block, double* regis
             _draw(s, component, world, t)
             _rates(s, component, s.u)
             _solve(s, component, s.right)
-            _push(s, component, s.gradient, s.right, 1.0, s.v, 1.0)
+            _push(s, component, s.gradient, s.right, 1.0, s.v, 1.0, s.slot)
         else:
             _rates(s, component, s.v)
             _solve(s, component, s.right)
-            _push(s, component, s.gradient, s.right, -1.0, s.v, -1.0)
+            _push(s, component, s.gradient, s.right, -1.0, s.v, -1.0, s.slot)
         _scatter(s, component, s.v, world.v)
         _scatter_turns(s, component, world, False)
     return fault
@@ -290,7 +323,7 @@ cdef class JointConstraints(Operation):
     cdef readonly object names
 
     def __init__(self, JointSystem joint, str action, names, double h=0.0, double kT=0.0, int letter=0,
-                 bint exact=False):
+                 bint exact=False, bint after_g=False):
         self.joint = joint
         self.names = names
         self.task.system = &joint.system
@@ -299,22 +332,26 @@ cdef class JointConstraints(Operation):
         self.task.kT = kT
         self.task.letter = letter
         self.task.exact = exact
+        self.task.after_g = after_g
+        self.task.has_points = joint.points > 0
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int action = self.task.action, fault
         # Whoever writes from outside tells of it only afterwards; a flight leads away from what is known.
         self.task.known = (
             self.joint.world == world.number and self.joint.positions == world.positions
-            and (action == START or action == TANGENT or action == NORMAL)
+            and (action == START or action == TANGENT or action == NORMAL or action == LAUNCH)
         )
         self.task.factored = self.task.known and self.joint.factored == world.positions
-        if action == START and self.task.known and self.joint.turns == 0:
+        if action == START and self.task.known and self.joint.turns == 0 and self.joint.points == 0:
             return 0
+        if self.joint.points > 0 and not self.task.after_g:
+            place_points(world)
         self.task.h = self.h * world.pace
         if action == SETTLE:
             mark_moved(world)
         fault = over_blocks(_blocks, &self.task, world, self.joint.blocks, 1)
-        if fault != 0 or action == SETTLE:
+        if fault != 0 or action == SETTLE or action == LAUNCH:
             # The numbers of positions start with 1.
             self.joint.positions = self.joint.factored = 0
         else:
@@ -356,7 +393,7 @@ cdef int _metric(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef int c, k, program, fault = 0
     for block in range(first, last):
         for component in range(s.blocks[block], s.blocks[block + 1]):
-            _gather(s, component, world)
+            _gather(s, component, world, False)
         _evaluate(s, block, registers)
         for component in range(s.blocks[block], s.blocks[block + 1]):
             t.energy[component] = 0.0
@@ -380,7 +417,7 @@ cdef int _metric(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
                 _solve(s, component, s.right)
                 for slot in range(3 * s.slots[component], 3 * s.slots[component + 1]):
                     s.u[slot] = 0.0
-                _push(s, component, s.gradient, s.right, 1.0, s.u, 0.0)
+                _push(s, component, s.gradient, s.right, 1.0, s.u, 0.0, s.slot)
                 for e in range(s.entries[row], s.entries[row + 1]):
                     for c in range(3):
                         t.z[3 * e + c] = 0.0

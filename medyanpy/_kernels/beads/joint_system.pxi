@@ -1,29 +1,44 @@
-# Rows, components and bodies of joint_constraints.pyx: tables, work space, matrices and places.
+# Rows, components and bodies of joint_constraints.pyx: tables, work space and matrices. Places: joint_places.pxi.
 
 # Slots are what the rows of a component depend on, in this order: its beads, fixed ones included, the rotations of its
 # bodies, and the places that are fixed to these. A row has an entry for each of its beads and places; behind these, for
 # each of its bodies, one for the bead and one for the rotation.
+#
+# Of an in-triangle point there are two slots: a bead, which is its motion in the plane of its triangle, and after all
+# others a spot, which is where it is. A row has an entry for the spot; behind, one for the motion and, where its
+# membrane moves, three for the corners of its triangle, whose slots change as it crosses edges. All vertices of such a
+# membrane are slots, the last of the beads.
 cdef enum Kind:
     BEAD = 0
     TURN = 1
     PLACE = 2
+    SPOT = 3
 
 
 cdef struct System:
     const int32_t* blocks     # (blocks + 1,) first component
     const int32_t* slots      # (components + 1,) first slot
     const int32_t* rows       # (components + 1,) first row; rows follow each other in the order of elimination
-    const int32_t* place      # (slots,) that of the body for TURN and PLACE
+    const int32_t* place      # (slots,) that of the body for TURN and PLACE, of the point for SPOT
     const int32_t* kind       # (slots,)
-    const int32_t* turn       # (slots,) which rotation it is or follows; -1 of beads
+    const int32_t* turn       # (slots,) which rotation it is or follows, of SPOT which point it is; -1 of beads
     const double* arm         # (slots, 3) of places, in the frame of the body
     const int32_t* turns      # (components + 1,) first rotation
     const int32_t* first_turn  # (components,) its slot
     const int32_t* body       # (turns,) the slot of the bead
     const int32_t* parts      # (turns,) of free rotation
-    const int32_t* into       # (entries,) of places, where their gradients go: the entry of the bead; -1 of others
+    # (entries,) of places and spots, where their gradients go: the entry of the bead. -1 of others, -2 of entries
+    # behind for points.
+    const int32_t* into
     const int32_t* entries    # (rows + 1,) first entry
-    const int32_t* slot       # (entries,)
+    int32_t* slot             # (entries,) those of corners as points are now
+    const int32_t* points     # (components + 1,) first in-triangle point
+    const int32_t* motion     # (points,) its slot as a bead
+    const int32_t* spot       # (points,) its slot as a spot
+    const int32_t* rides      # (points,) whether its membrane moves
+    const int32_t* shift      # (points,) from places to slots of vertices of this
+    const int32_t* vertices   # (components,) first slot of vertices; they end where rotations begin
+    const int32_t* row_of     # (entries,)
     const int32_t* program    # (rows,)
     const double* scale       # (rows,) nm; how far from where it holds a constraint may be
     const int32_t* numbers    # (rows,) first of its own
@@ -51,6 +66,22 @@ cdef struct System:
     double* bent              # (turns, 9) the derivative of a rotation by the angular momentum, over h
     double* w                 # (slots,) inverse masses; of TURN 1 where it moves
     double* u                 # (slots, 3)
+    double* push              # (slots, 3) recoils of points on vertices
+    int32_t* slot0            # (entries,) as before a flight
+    int32_t* head             # (slots,) of vertices: their entries, as lists; -1 without
+    int32_t* next             # (entries,)
+    int32_t* face             # (points,)
+    double* weights           # (points, 2)
+    double* normal            # (points, 3) of unit length
+    int32_t* face0            # (points,) the same before a flight, with the velocity and the place in space
+    double* weights0
+    double* v0                # (points, 3)
+    double* x0                # (points, 3)
+    double* v1                # (points, 3) and after it
+    double* carried           # (points, 12) what becomes of steps in the plane: see joint_points.pxi
+    double* last_value        # (rows,) of the iteration before, with the step that was found and the one taken
+    double* last_right
+    double* last_step
     double* value             # (rows,) g
     double* gradient          # (entries, 3) G
     double* start             # (entries, 3) D
@@ -70,7 +101,7 @@ cdef class JointSystem:
     """The tables of System, made by medyanpy.beads.joint, for all operations on these constraints."""
     cdef System system
     cdef list arrays
-    cdef readonly Py_ssize_t blocks, rows, entries, turns
+    cdef readonly Py_ssize_t blocks, rows, entries, turns, points
     cdef object functions
     # Of which world and positions gradients are, and factors.
     cdef long long world
@@ -79,7 +110,7 @@ cdef class JointSystem:
 
     def __init__(self, tables, programs, int threads):
         cdef System* s = &self.system
-        cdef Py_ssize_t n_slots, n_rows, n_entries, n_turns
+        cdef Py_ssize_t n_slots, n_rows, n_entries, n_turns, n_points
         self.arrays = []
         self.world = self.positions = self.factored = 0
         s.blocks = self.whole(tables["blocks"])
@@ -95,7 +126,14 @@ cdef class JointSystem:
         s.parts = self.whole(tables["parts"])
         s.into = self.whole(tables["into"])
         s.entries = self.whole(tables["entries"])
-        s.slot = self.whole(tables["slot"])
+        s.slot = <int32_t*> self.whole(tables["slot"])
+        s.points = self.whole(tables["points"])
+        s.motion = self.whole(tables["motion"])
+        s.spot = self.whole(tables["spot"])
+        s.rides = self.whole(tables["rides"])
+        s.shift = self.whole(tables["shift"])
+        s.vertices = self.whole(tables["vertices"])
+        s.row_of = self.whole(tables["row_of"])
         s.program = self.whole(tables["program"])
         s.scale = self.real(tables["scale"])
         s.numbers = self.whole(tables["numbers"])
@@ -128,7 +166,24 @@ cdef class JointSystem:
         s.v = self.work(3 * n_slots)
         s.w = self.work(n_slots)
         s.u = self.work(3 * n_slots)
+        self.points = n_points = len(tables["motion"])
+        s.push = self.work(3 * n_slots if n_points else 0)
+        s.slot0 = self.integers(n_entries if n_points else 0)
+        s.head = self.integers(n_slots if n_points else 0)
+        s.next = self.integers(n_entries if n_points else 0)
+        s.face = self.integers(n_points)
+        s.weights = self.work(2 * n_points)
+        s.normal = self.work(3 * n_points)
+        s.face0 = self.integers(n_points)
+        s.weights0 = self.work(2 * n_points)
+        s.v0 = self.work(3 * n_points)
+        s.x0 = self.work(3 * n_points)
+        s.v1 = self.work(3 * n_points)
+        s.carried = self.work(12 * n_points)
         s.value = self.work(n_rows)
+        s.last_value = self.work(n_rows if n_points else 0)
+        s.last_right = self.work(n_rows if n_points else 0)
+        s.last_step = self.work(n_rows if n_points else 0)
         s.gradient = self.work(3 * n_entries)
         s.start = self.work(3 * n_entries)
         s.matrix = self.work(len(tables["column"]))
@@ -136,7 +191,7 @@ cdef class JointSystem:
         s.right = self.work(n_rows)
         s.multiplier = self.work(n_rows)
         s.off = self.work(n_rows)
-        s.active = <int32_t*> self.whole(np.zeros(s.components, np.int32))
+        s.active = self.integers(s.components)
         s.room = WIDTH * (<Functions> self.functions).most_registers
         s.registers = self.work(threads * s.room)
         s.longest = int(np.diff(tables["rows"]).max())
@@ -154,6 +209,9 @@ cdef class JointSystem:
         cdef double[::1] array = np.zeros(max(1, n))
         self.arrays.append(array)
         return &array[0]
+
+    cdef int32_t* integers(self, Py_ssize_t n) except? NULL:
+        return <int32_t*> self.whole(np.full(max(1, n), -1, np.int32))
 
 
 cdef class Functions:
@@ -223,15 +281,17 @@ cdef void _evaluate(const System* s, Py_ssize_t block, double* registers) noexce
                 for c in range(3 * s.beads[program]):
                     s.gradient[3 * <Py_ssize_t> s.entries[row] + c] = registers[WIDTH * f.outputs[1 + c] + k]
     for g in range(s.blocks[block], s.blocks[block + 1]):
-        if s.turns[g] < s.turns[g + 1]:
+        if s.turns[g] < s.turns[g + 1] or s.points[g] < s.points[g + 1]:
             _pass_on(s, g)
 
 
 cdef void _pass_on(const System* s, Py_ssize_t component) noexcept nogil:
-    """Gradients of places to the beads of bodies and, as torques, to their rotations."""
+    """Gradients of places to the beads of bodies and, as torques, to their rotations; of spots, as forces on points, to
+    the motion in the plane and to the corners of triangles."""
     cdef double force[3]
     cdef double torque[3]
-    cdef Py_ssize_t row, first, e, i, slot
+    cdef const double* normal
+    cdef Py_ssize_t row, first, e, i, slot, k
     for row in range(s.rows[component], s.rows[component + 1]):
         first = s.entries[row] + s.beads[s.program[row]]
         for i in range(3 * first, 3 * s.entries[row + 1]):
@@ -241,6 +301,17 @@ cdef void _pass_on(const System* s, Py_ssize_t component) noexcept nogil:
             if i < 0:
                 continue
             slot = s.slot[e]
+            if s.kind[slot] == SPOT:
+                k = s.turn[slot]
+                normal = s.normal + 3 * k
+                add_scaled(1.0, s.gradient + 3 * e, s.gradient + 3 * i)
+                add_scaled(-dot(normal, s.gradient + 3 * e), normal, s.gradient + 3 * i)
+                if s.rides[k]:
+                    add_scaled((1.0 - s.weights[2 * k]) - s.weights[2 * k + 1],
+                               s.gradient + 3 * e, s.gradient + 3 * (i + 1))
+                    add_scaled(s.weights[2 * k], s.gradient + 3 * e, s.gradient + 3 * (i + 2))
+                    add_scaled(s.weights[2 * k + 1], s.gradient + 3 * e, s.gradient + 3 * (i + 3))
+                continue
             into_body(s.R + 9 * <Py_ssize_t> s.turn[slot], s.gradient + 3 * e, force)
             cross(s.arm + 3 * slot, force, torque)
             add_scaled(1.0, s.gradient + 3 * e, s.gradient + 3 * i)
@@ -280,6 +351,44 @@ cdef void _assemble(const System* s, Py_ssize_t component, const double* left, c
         s.matrix[q[0]] += w * dot(left + 3 * <Py_ssize_t> q[2], right + 3 * <Py_ssize_t> q[3])
         if q[0] != q[1]:
             s.matrix[q[1]] += w * dot(left + 3 * <Py_ssize_t> q[3], right + 3 * <Py_ssize_t> q[2])
+    if s.points[component] < s.points[component + 1]:
+        _add_vertices(s, component, left, right, s.slot0 if bent else s.slot)
+
+
+cdef void _add_vertices(const System* s, Py_ssize_t component, const double* left, const double* right,
+                        const int32_t* slots) noexcept nogil:
+    """The part of vertices, which rows have in common as points are on the same triangles; `slots` are of the right."""
+    cdef Py_ssize_t first = s.entries[s.rows[component]], last = s.entries[s.rows[component + 1]], e, f, at, before, end
+    cdef Py_ssize_t column
+    cdef int32_t slot
+    # Lists begin with the first entry.
+    for e in range(last - 1, first - 1, -1):
+        slot = slots[e]
+        if s.vertices[component] <= slot < s.first_turn[component]:
+            s.next[e] = s.head[slot]
+            s.head[slot] = <int32_t> e
+    for e in range(first, last):
+        slot = s.slot[e]
+        if not s.vertices[component] <= slot < s.first_turn[component] or s.w[slot] == 0.0:
+            continue
+        f = s.head[slot]
+        while f >= 0:
+            # The pattern has all pairs of such rows.
+            column = s.row_of[f]
+            before = s.pattern[s.row_of[e]]
+            end = s.pattern[s.row_of[e] + 1]
+            while before < end - 1:
+                at = (before + end) // 2
+                if s.column[at] <= column:
+                    before = at
+                else:
+                    end = at
+            s.matrix[before] += s.w[slot] * dot(left + 3 * e, right + 3 * f)
+            f = s.next[f]
+    for e in range(first, last):
+        slot = slots[e]
+        if s.vertices[component] <= slot < s.first_turn[component]:
+            s.head[slot] = -1
 
 
 cdef Py_ssize_t _factorise(const System* s, Py_ssize_t component, double* dense) noexcept nogil:
@@ -294,6 +403,9 @@ cdef Py_ssize_t _factorise(const System* s, Py_ssize_t component, double* dense)
             j = s.column[p]
             factor = dense[j - base] * s.inverse[j]
             dense[j - base] = factor
+            if factor == 0.0:
+                # Most rows of points that are far from each other.
+                continue
             for q in range(s.diagonal[j] + 1, s.pattern[j + 1]):
                 dense[s.column[q] - base] -= factor * s.matrix[q]
         for p in range(s.pattern[i], s.pattern[i + 1]):
@@ -321,12 +433,12 @@ cdef void _solve(const System* s, Py_ssize_t component, double* right) noexcept 
 
 
 cdef void _push(const System* s, Py_ssize_t component, const double* gradient, const double* multiplier, double factor,
-                double* vectors, double turning) noexcept nogil:
+                double* vectors, double turning, const int32_t* slots) noexcept nogil:
     """vectors (slots, 3) += factor M^-1 gradient^T multiplier; angular momenta += turning gradient^T multiplier."""
     cdef Py_ssize_t row, e, slot
     for row in range(s.rows[component], s.rows[component + 1]):
         for e in range(s.entries[row], s.entries[row + 1]):
-            slot = s.slot[e]
+            slot = slots[e]
             if s.kind[slot] == TURN:
                 add_scaled(turning * s.w[slot] * multiplier[row], gradient + 3 * e, vectors + 3 * slot)
             else:
@@ -370,172 +482,3 @@ cdef bint _holds(const System* s, Py_ssize_t component) noexcept nogil:
         if not (_beyond(s, row) <= 1.0):
             return False
     return True
-
-
-cdef void _gather(const System* s, Py_ssize_t component, World* world) noexcept nogil:
-    cdef Py_ssize_t slot, place, k
-    cdef int c
-    for slot in range(s.slots[component], s.slots[component + 1]):
-        place = s.place[slot]
-        if s.kind[slot] == PLACE:
-            break
-        if s.kind[slot] == TURN:
-            k = s.turn[slot]
-            place -= world.first_oriented
-            for c in range(4):
-                s.q[4 * k + c] = world.orientation[4 * place + c]
-            for c in range(3):
-                s.rate[3 * k + c] = world.inverse_inertia[3 * place + c]
-                s.v[3 * slot + c] = world.spin[3 * place + c]
-            s.w[slot] = 1.0 if s.rate[3 * k] > 0.0 else 0.0
-            continue
-        s.w[slot] = world.inverse_mass[place]
-        for c in range(3):
-            s.x[3 * slot + c] = world.x[3 * place + c]
-            s.v[3 * slot + c] = world.v[3 * place + c]
-    _find_places(s, component)
-
-
-cdef void _find_places(const System* s, Py_ssize_t component) noexcept nogil:
-    """Where the places of bodies are."""
-    cdef Py_ssize_t k, slot
-    cdef int c
-    for k in range(s.turns[component], s.turns[component + 1]):
-        matrix_of(s.q + 4 * k, s.R + 9 * k)
-    slot = s.first_turn[component] + s.turns[component + 1] - s.turns[component]
-    for slot in range(slot, s.slots[component + 1]):
-        k = s.turn[slot]
-        into_space(s.R + 9 * k, s.arm + 3 * slot, s.x + 3 * slot)
-        for c in range(3):
-            s.x[3 * slot + c] += s.x[3 * <Py_ssize_t> s.body[k] + c]
-
-
-cdef void _keep_bodies(const System* s, Py_ssize_t component) noexcept nogil:
-    """Orientations and angular momenta as a flight starts with them."""
-    cdef Py_ssize_t k, slot
-    cdef int c
-    for k in range(s.turns[component], s.turns[component + 1]):
-        slot = s.first_turn[component] + k - s.turns[component]
-        for c in range(4):
-            s.q0[4 * k + c] = s.q[4 * k + c]
-        for c in range(3):
-            s.spin0[3 * k + c] = s.v[3 * slot + c]
-
-
-cdef void _bend(const System* s, Py_ssize_t component, double h) noexcept nogil:
-    """What angle at the end of a flight comes of an impulse at its start, over h: with w = W L in the frame of the body
-
-        W + h/2 (W [L] W - W [w] - [w] W),   [a] b = a x b,
-
-    to first order in h; from L' = L x w and the angle (1 - [h w]/2) d(h w). Also set L, before any impulse."""
-    cdef double L[9]
-    cdef double w[9]
-    cdef const double* rate
-    cdef double* x
-    cdef Py_ssize_t k
-    cdef int i, j, c
-    for k in range(s.turns[component], s.turns[component + 1]):
-        rate = s.rate + 3 * k
-        x = s.x + 3 * (s.first_turn[component] + k - s.turns[component])
-        for c in range(3):
-            x[c] = s.spin0[3 * k + c]
-        for i in range(3):
-            L[4 * i] = w[4 * i] = 0.0
-            j = (i + 1) % 3
-            c = (i + 2) % 3
-            L[3 * i + j] = -x[c]
-            L[3 * j + i] = x[c]
-            w[3 * i + j] = -rate[c] * x[c]
-            w[3 * j + i] = rate[c] * x[c]
-        for i in range(3):
-            for j in range(3):
-                s.bent[9 * k + 3 * i + j] = 0.5 * h * (
-                    rate[i] * L[3 * i + j] * rate[j] - rate[i] * w[3 * i + j] - w[3 * i + j] * rate[j])
-            s.bent[9 * k + 4 * i] += rate[i]
-
-
-cdef void _turn_lanes(const System* s, const Py_ssize_t* slots, int n, double h, int parts) noexcept nogil:
-    """Fly n rotations, with the angular momenta in x; without time by these momenta over moments of inertia."""
-    cdef Bodies b
-    cdef Turns t
-    cdef double scale
-    cdef Py_ssize_t slot, k
-    cdef int lane, c
-    if h == 0.0:
-        for lane in range(n):
-            k = s.turn[slots[lane]]
-            for c in range(4):
-                t.q[c][lane] = s.q0[4 * k + c]
-            for c in range(3):
-                t.r[c][lane] = s.rate[3 * k + c] * s.x[3 * slots[lane] + c]
-        turn(&t, n)
-        for lane in range(n):
-            for c in range(4):
-                s.q[4 * <Py_ssize_t> s.turn[slots[lane]] + c] = t.q[c][lane]
-        return
-    for lane in range(LANES):
-        slot = slots[lane if lane < n else n - 1]
-        k = s.turn[slot]
-        for c in range(4):
-            b.q[c][lane] = s.q0[4 * k + c]
-        for c in range(3):
-            b.spin[c][lane] = s.x[3 * slot + c]
-            b.rate[c][lane] = s.rate[3 * k + c]
-    turn_freely(&b, h / max(parts, 1), parts)
-    for lane in range(n):
-        slot = slots[lane]
-        k = s.turn[slot]
-        scale = scale_to_unit(b.q[0][lane], b.q[1][lane], b.q[2][lane], b.q[3][lane])
-        for c in range(4):
-            s.q[4 * k + c] = b.q[c][lane] * scale
-        for c in range(3):
-            s.v[3 * slot + c] = b.spin[c][lane]
-
-
-cdef void _fly_bodies(const System* s, Py_ssize_t block, double h, bint exact) noexcept nogil:
-    """Turn the bodies of those components of a block that Newton's method has moved."""
-    cdef Py_ssize_t slots[LANES]
-    cdef Py_ssize_t component, k
-    cdef int n = 0, parts = 0, own
-    for component in range(s.blocks[block], s.blocks[block + 1]):
-        if s.active[component] != 1:
-            continue
-        for k in range(s.turns[component], s.turns[component + 1]):
-            own = 0 if exact else s.parts[k]
-            if n == LANES or (n > 0 and own != parts):
-                _turn_lanes(s, slots, n, h, parts)
-                n = 0
-            parts = own
-            slots[n] = s.first_turn[component] + k - s.turns[component]
-            n += 1
-    if n > 0:
-        _turn_lanes(s, slots, n, h, parts)
-    for component in range(s.blocks[block], s.blocks[block + 1]):
-        if s.active[component] == 1 and s.turns[component] < s.turns[component + 1]:
-            _find_places(s, component)
-
-
-cdef void _scatter_turns(const System* s, Py_ssize_t component, World* world, bint moved) noexcept nogil:
-    """Angular momenta, and orientations if the bodies have moved."""
-    cdef Py_ssize_t k, slot, row
-    cdef int c
-    for k in range(s.turns[component], s.turns[component + 1]):
-        slot = s.first_turn[component] + k - s.turns[component]
-        if s.w[slot] == 0.0:
-            continue
-        row = s.place[slot] - world.first_oriented
-        if moved:
-            for c in range(4):
-                world.orientation[4 * row + c] = s.q[4 * k + c]
-        for c in range(3):
-            world.spin[3 * row + c] = s.v[3 * slot + c]
-
-
-cdef void _scatter(const System* s, Py_ssize_t component, const double* vectors, double* out) noexcept nogil:
-    """Of beads that move."""
-    cdef Py_ssize_t slot
-    cdef int c
-    for slot in range(s.slots[component], s.first_turn[component]):
-        if s.w[slot] > 0.0:
-            for c in range(3):
-                out[3 * <Py_ssize_t> s.place[slot] + c] = vectors[3 * slot + c]

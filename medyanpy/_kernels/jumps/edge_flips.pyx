@@ -66,8 +66,8 @@ cdef class EdgeFlips(JumpOperation):
     n_edges : int
     first_bead : int
         Its vertex 0.
-    n_points : int
-        All in-triangle points there are.
+    held : (n_points,) uint8
+        Which of all in-triangle points constraints hold: edges of triangles with these do not flip.
     n, momenta
         See `WorkSpace`.
     """
@@ -89,6 +89,7 @@ cdef class EdgeFlips(JumpOperation):
     # Points in each face, in ascending order: the first of each face and the next of each point, -1 where there is
     # none.
     cdef int32_t[::1] head
+    cdef const unsigned char[::1] held
     cdef int32_t[::1] next
     cdef int32_t[::1] points
     cdef int32_t[::1] moved
@@ -97,8 +98,9 @@ cdef class EdgeFlips(JumpOperation):
     cdef double[:, ::1] v
 
     def __init__(self, str name, double kT, int every, Triangles triangles not None, Py_ssize_t first_face,
-                 Py_ssize_t n_faces, Py_ssize_t n_edges, Py_ssize_t first_bead, Py_ssize_t n_points, Py_ssize_t n,
-                 momenta):
+                 Py_ssize_t n_faces, Py_ssize_t n_edges, Py_ssize_t first_bead, const unsigned char[::1] held,
+                 Py_ssize_t n, momenta):
+        cdef Py_ssize_t n_points = held.shape[0]
         global made
         self.describe(name, kT, False, every)
         self.triangles = triangles
@@ -110,6 +112,7 @@ cdef class EdgeFlips(JumpOperation):
         made += 1
         self.number = made << 44
         self.weights = Weights(self, n, momenta)
+        self.held = held
         self.head = np.full(n_faces, -1, np.int32)
         self.next = np.full(n_points + 1, -1, np.int32)
         self.points = np.zeros(n_points + 1, np.int32)
@@ -168,6 +171,9 @@ cdef class EdgeFlips(JumpOperation):
                 ready = True
                 if fault != 0:
                     break
+            # A flip moves points where the two triangles are not in one plane. It is the same the other way round.
+            if world.n_points > 0 and (self.holds(self.quad.first) or self.holds(self.quad.second)):
+                continue
             fault = self.attempt(world, now.t, draws)
             if fault != 0:
                 break
@@ -249,6 +255,15 @@ cdef class EdgeFlips(JumpOperation):
                     self.next[p] = self.head[f]
                     self.head[f] = <int32_t> p
         return self.weights.enter(world)
+
+    cdef bint holds(self, Py_ssize_t face) noexcept nogil:
+        """Whether constraints hold a point in a face; also where its list has no end, which an attempt finds."""
+        cdef Py_ssize_t p = self.head[face - self.first_face], _k
+        for _k in range(self.held.shape[0]):
+            if p < 0 or self.held[p]:
+                break
+            p = self.next[p]
+        return p >= 0 and self.held[p] != 0
 
     # One attempt ---------------------------------------------------------------------------------------------------
 

@@ -97,11 +97,13 @@ cdef class Copies:
 
 
 cdef class ThereAndBack(Operation):
-    """A letter around which constraints are solved for: a fault where it does not lead back to where it started.
+    """A letter around which constraints are solved for, or a pair of these: a fault where it does not lead back to
+    where it started.
 
     Parameters
     ----------
-    letter : list of Operation
+    letter, mirrored : list of Operation
+        Forth and, with reversed momenta, back.
     start, end : Copies
         Room for the state before and after it; positions come first, then velocities.
     h : float, s
@@ -110,13 +112,15 @@ cdef class ThereAndBack(Operation):
         What counts as back; of velocities, times h.
     """
     cdef Sequence letter
+    cdef Sequence mirrored
     cdef Copies start
     cdef Copies end
     cdef double h
     cdef double nearness
 
-    def __init__(self, list letter, Copies start, Copies end, double h, double nearness):
+    def __init__(self, list letter, list mirrored, Copies start, Copies end, double h, double nearness):
         self.letter = Sequence(letter)
+        self.mirrored = Sequence(mirrored)
         self.start = start
         self.end = end
         self.h = h
@@ -131,6 +135,10 @@ cdef class ThereAndBack(Operation):
             turned = max(fabs(world.x[k] - x[k]), fabs(self.h * (world.v[k] + v[k])))
             # A number that is none is off.
             off = off if turned <= off else turned
+        for k in range(3 * world.n_cartesian, 3 * world.n):
+            # Of in-triangle points velocities tell of triangles too.
+            turned = fabs(self.h * (world.v[k] + v[k]))
+            off = off if turned <= off else turned
         return off <= self.nearness
 
     cdef int run(self, World* world) noexcept nogil:
@@ -142,7 +150,7 @@ cdef class ThereAndBack(Operation):
             return fault
         self.end.keep()
         self.end.put_back(True)
-        fault = self.letter.run(world)
+        fault = self.mirrored.run(world)
         is_back = fault == 0 and self.is_back(world)
         self.end.put_back(False)
         mark_moved(world)
