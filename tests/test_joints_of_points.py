@@ -4,6 +4,8 @@ constraints alone.
 Laws that joints of all kinds have are in test_joints.py, what points sample in tests/physics/test_joints_of_points.py.
 """
 
+import copy
+
 import numpy as np
 import pytest
 from builders import retraced_across_edges, system_with
@@ -266,6 +268,7 @@ def test_multipliers_are_the_forces_that_keep_constraints():
     assert max(np.abs(values).max() for values in state.multipliers.values()) > 0.1
 
 
+@pytest.mark.slow
 def test_the_thermostat_has_exactly_the_covariance_of_points_at_joints():
     """kT times the projected inverse of the metric of R and the motion in the plane, over 4000 draws, with frictions
     1:50 and several masses: each free direction has variance kT (seen: 12 %), no two are correlated, the other is
@@ -475,3 +478,48 @@ def test_joints_of_points_and_bodies_move_as_one_with_heavy_hooks():
     np.testing.assert_allclose(*paths, rtol=0, atol=1e-7)
 
 
+
+
+def test_points_come_and_go_beside_those_at_constraints():
+    mesh = mp.TriangleMesh.icosphere(3.0, 1)
+    topology = mp.Topology()
+    vesicle = topology.add_membrane(mesh, 1.0, 0.2)
+    points = topology.add_intriangle_points(vesicle, 10, mass=1.0, friction=0.2, seed=3, capacity=14)
+    beads = topology.add_beads(1.2 * points.positions[3:5], 1.0, 0.2)
+    pairs = np.column_stack([points.beads[3:5], beads.beads])
+    tether = topology.constrain(DISTANCE, pairs, d=0.2 * np.linalg.norm(points.positions[3:5], axis=1))
+    system = system_with(topology, mp.forces.HarmonicTrap(vesicle, 10.0, mesh.vertices))
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAGOGAB", 0.01, kT=1.0, seed=1))
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=2)
+
+    def still_held(left):
+        simulation.step(20)
+        assert np.abs(Held(topology).gaps(topology, whole(simulation.context)) / tether.tolerance).max() < 1.0
+        assert tether.count == left
+
+    still_held(2)
+    with topology.edit():
+        points.remove(points.beads[:1])
+    still_held(2)
+    with topology.edit():
+        points.add(2, seed=5)
+    still_held(2)
+    with pytest.raises(mp.TopologyError, match="names a bead that would go"), topology.edit():
+        points.remove(points.beads[2:3])
+    with topology.edit():
+        points.remove(points.beads[2:3], terms="remove")
+    still_held(1)
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    found = []
+    system = on_a_vesicle().system
+    for threads in (1, 2, 3, 4):
+        integrator = mp.SplittingIntegrator("BAGOGAB", 0.02, kT=1.0, seed=5)
+        context = mp.Context(copy.deepcopy(system), integrator, threads=threads)
+        context.set_velocities_to_temperature(kT=1.0, seed=2)
+        context.step(15)
+        found.append(whole(context))
+    for other in found[1:]:
+        assert np.array_equal(other.positions, found[0].positions)
+        assert np.array_equal(other.velocities, found[0].velocities)
