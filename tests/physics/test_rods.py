@@ -203,7 +203,7 @@ def test_a_helix_of_630_segments_is_in_equilibrium_by_40_000_t0():
 def test_a_circle_stays_stable_to_1e8_t0():
     """Ladd and Misra's longest run: 16 000 periods, 5e8 steps. Six shares of the motion in the plane are a sixth each
     in equilibrium, which the paper has at about 1e7 t0: level from 7e6 t0 on, with means of 1e7 t0 of 15.0 to 19.5 %.
-    19 minutes of a quiet core."""
+    64 minutes of a core, and 19 on the machine of 25 November."""
     context, rod = circle(0.2)
     ends = [1e6, 3e6, 5e6, 7e6, 1e7, 2e7, 4e7, 6e7, 8e7, 1e8]
     parts = follow(context, rod, 0.2, ends, 500.0)
