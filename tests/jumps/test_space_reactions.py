@@ -618,8 +618,8 @@ def test_check_tells_how_well_steps_resolve_a_reaction():
 
 
 @pytest.mark.parametrize(("text", "times"), [
-    # One of each 0.05: 60 A of rate 1; 60 pairs of which pi/3 nm^3 in 64 nm^3 are near each other.
-    ("A -> B; rate = 1", 6.0), ("A + B <-> C; k_on = 1, k_off = 1", 2.0 * 0.05 * 60 * 60 * (4.0 / 3.0 * np.pi) / 64.0),
+    # Twice an attempt, in steps of 0.05: 60 A of rate 1; 3 600 pairs of which pi/3 nm^3 in 64 nm^3 are near each other.
+    ("A -> 0; rate = 1", 6.0), ("A + B <-> C; k_on = 1, k_off = 1", 2.0 * 0.05 * 60 * 60 * (4.0 / 3.0 * np.pi) / 64.0),
 ])  # fmt: skip
 def test_forces_that_cannot_tell_one_bead_are_named(text, times):
     """With the number of evaluations a step; the rest of the forces is not."""
@@ -635,5 +635,5 @@ def test_forces_that_cannot_tell_one_bead_are_named(text, times):
     with pytest.warns(mp.PerformanceWarning, match=match):
         _ = make().context
     _, system, make = built({"A": 60, "B": 60}, 200, [soft])
-    system.add_jump(mp.jumps.Reactions(system.topology.handles[0], "A -> B; rate = 1"))
+    system.add_jump(mp.jumps.Reactions(system.topology.handles[0], "A -> 0; rate = 1"))
     _ = make().context

@@ -1533,6 +1533,10 @@ cdef class MeshPairs(NeighborForce):
             self.changing.clear()
         self.n_balls = self.n_close = self.n_joined = 0
 
+    cdef bint tells_beads(self) noexcept nogil:
+        # Points that have left a triangle leave no trace of the paths that they had.
+        return False
+
     cdef bint take_faces(self, World* world, const Change* change) noexcept nogil:
         """Faces that change, and a ball around each, or the two at an edge, that holds them in both states."""
         cdef const Quad* quads = change.back if change.there else change.quads
