@@ -1,8 +1,8 @@
 """Attempts to flip edges per second and core, and what one costs.
 
 Run by hand: ``python tests/benchmarks/bench_flips.py [--quick]``. Vesicles with bending (vertex form, 20 kT), total
-area and volume; positions stay within the letter. Bounds: 2.3·10^6
-attempts per second and core on 10^4 vertices; microseconds an attempt with points and other forces.
+area and volume; positions stay within the letter. Bounds: 2.3·10^6 attempts per second and core on 10^4 vertices with a
+tether; microseconds an attempt with points and other forces.
 
 The rows are those of PyMembrane's benchmark page (docs/benchmarks.rst of fdmatoz/PyMembrane): operations that are
 attempted, seconds per 10^6 of them, and the share that is accepted. Neither it nor FreeDTS or TriMem publish a rate of
