@@ -102,3 +102,42 @@ def test_as_much_is_looked_at_in_a_larger_system(force):
         found.append((operation.examined - before) / (jump.counts.tried - tried))
     assert found[0] > 0.5
     assert found[1] < 1.5 * found[0]
+
+
+MESH = mp.TriangleMesh.icosphere(4.0, 2)
+ON_POINTS = {
+    "curvature": lambda p: mp.forces.PointCurvature(p, 3.0, 0.3, 2.0),
+    "curvature of A": lambda p: mp.forces.PointCurvature(p.of("A"), 3.0, 0.3, 2.0),
+    "a field at vertices": lambda p: mp.forces.MembraneField(p, np.linspace(-1.0, 1.0, len(MESH.vertices))),
+    "a field of A": lambda p: mp.forces.MembraneField(p.of("A"), np.linspace(-1.0, 1.0, len(MESH.vertices))),
+    "along the surface": lambda p: mp.forces.SoftSphere(p, p, 3.0, 1.6, along_surface=True),
+    "A with B along the surface": lambda p: mp.forces.SoftSphere(p.of("A"), p.of("B"), 3.0, 1.6, along_surface=True),
+    "in space": lambda p: mp.forces.SoftSphere(p, p, 3.0, 1.6),
+    "written": lambda p: mp.forces.CustomPair(p.of("A"), p, "exp(-r)", cutoff=2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("force", ON_POINTS)
+def test_energies_of_points_that_react_add_up_too(force):
+    """Each force tells the energy of one point, and none is evaluated as a whole."""
+    topology = mp.Topology()
+    sheet = topology.add_membrane(MESH, vertex_mass=1.0, vertex_friction=1.0)
+    kinds = {name: {"mass": mass, "friction": 1.0} for name, mass in MASSES.items()}
+    points = topology.add_intriangle_points(
+        sheet, species=kinds, counts={"A": 60, "B": 60, "C": 30}, capacity=400, seed=2
+    )  # fmt: skip
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneEdgeSprings(sheet, 5.0))
+    system.add_force(ON_POINTS[force](points))
+    system.add_jump(mp.jumps.Reactions(points, TEXTS, reach=0.8, most_partners=100))
+    integrator = mp.SplittingIntegrator("JBAGOGABJ", 0.01, kT=1.0, seed=2)
+    context = mp.Context(system, integrator, threads=1)
+    assert context._schedule.jumping.operations[0].forces.operations == []
+    before, events = look(context), context.events()
+    context._store.program.perform(context._store.program.operations[0])
+    after, heard = look(context), events.heard()
+    assert len(heard) > 60
+    gained = after.potential_energy - before.potential_energy + after.kinetic_energy - before.kinetic_energy
+    size = abs(before.potential_energy) + abs(after.potential_energy) + after.kinetic_energy
+    assert abs(sum(event.energy for event in heard) - gained) < 1e-11 * size
+    assert after.potential_energy != before.potential_energy

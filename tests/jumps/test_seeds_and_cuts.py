@@ -14,7 +14,7 @@ SIDE = 20.0
 
 
 def built(jumps, nodes=(), forces=(), pool=None, room=30, capacity_links=12, box=True, mass=1.0, timestep=0.05, seed=1,
-          threads=1, bending=0.0, formins=()):  # fmt: skip
+          threads=1, bending=0.0, formins=(), bodies=()):  # fmt: skip
     """Filaments that may come: (handle, simulation). `jumps` are made of the handle and the pool."""
     topology = mp.Topology()
     handle = topology.add_filaments(list(nodes), mass, 1.0, rise=1.0, capacity_links=capacity_links,
@@ -22,6 +22,8 @@ def built(jumps, nodes=(), forces=(), pool=None, room=30, capacity_links=12, box
     if len(formins):
         species = {name: {"mass": 1.0, "friction": friction} for name, friction in (("active", 1.0), ("other", STILL))}
         topology.add_beads(formins, species=species, counts={"active": len(formins) - 1, "other": 1}, name="formins")
+    if len(bodies):
+        topology.add_rigid_bodies(bodies, [[1.0, 0, 0, 0]] * len(bodies), 1.0, [1.0] * 3, fixed=True, name="bodies")
     system = system_with(topology, mp.forces.FixmanPotential(handle, kT=1.0), box=(SIDE,) * 3 if box else None)
     if bending:
         system.add_force(mp.forces.FilamentBending(handle, bending))
@@ -416,8 +418,17 @@ def collisions(actin):
     return mp.forces.SoftCollisions(actin, stiffness=5.0, radius=0.6, neighbors=1)
 
 
+BODIES = [[2.0 * i, 2.0 * j, 4.0 * k - 2.0] for i in range(4) for j in range(3) for k in range(5)]
+
+
+def ellipsoids(actin):
+    bodies = actin.topology["bodies"]
+    return mp.forces.EllipsoidCollisions(bodies, actin, 0.5, [1.0, 1.2, 1.6], radius=0.4, form="soft")
+
+
 ON_CHAINS = {
     "collisions": collisions,
+    "ellipsoids": ellipsoids,
     "pairs": lambda actin: mp.forces.SoftSphere(actin, actin, stiffness=3.0, diameter=2.0),
     "any function of distance": lambda actin: mp.forces.CustomPair(actin, actin, "2*exp(-r)", cutoff=4.0),
     "a field": lambda actin: mp.forces.ExternalField(actin, "cos(2*pi*x/20)*sin(2*pi*y/20)"),
@@ -431,7 +442,8 @@ def turnover(*forces, room=300, threads=1):
     """Some filaments that begin, grow, split and merge, shrink, dissolve, and are cut."""
     jumps = [seeds(3, 0.03, 4.0, region=[[-10.0] * 3, [10.0] * 3]), growth(3.0, 2.5), cuts(0.25)]
     nodes = [straight(4, 4, 3) + [2.0 * (k % 4), 2.0 * (k // 4), 0.0] for k in range(12)]
-    return built(jumps, nodes, forces, bending=4.0, room=room, timestep=0.02, threads=threads, box=False)
+    options = {"room": room, "timestep": 0.02, "threads": threads, "box": False, "bodies": BODIES}
+    return built(jumps, nodes, forces, bending=4.0, **options)
 
 
 @pytest.mark.filterwarnings("ignore::medyanpy.PerformanceWarning")
@@ -462,10 +474,10 @@ def filaments_of(state, handle):
             yield rows[links[0] : links[-1] + 2]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_collisions_follow_links_that_come_and_go(threads):
+@pytest.mark.parametrize(("force", "threads"), [(collisions, 1), (collisions, 2), (ellipsoids, 1), (ellipsoids, 2)])
+def test_collisions_follow_links_that_come_and_go(force, threads):
     """Energies and forces are those of the same filaments in a system in which they stay."""
-    handle, simulation = turnover(collisions, threads=threads)
+    handle, simulation = turnover(force, threads=threads)
     numbers, collided = set(), 0.0
     for _ in range(12):
         simulation.step(20)
@@ -475,11 +487,12 @@ def test_collisions_follow_links_that_come_and_go(threads):
         topology = mp.Topology()
         still = topology.add_filaments([state.positions[own] for own in rows], 1.0, 1.0)
         others = mp.forces.FixmanPotential(still, kT=1.0), mp.forces.FilamentBending(still, 4.0)
-        system = system_with(topology, collisions(still), *others)
+        topology.add_rigid_bodies(BODIES, [[1.0, 0, 0, 0]] * len(BODIES), 1.0, [1.0] * 3, fixed=True, name="bodies")
+        system = system_with(topology, force(still), *others)
         other = mp.Context(system, mp.VerletIntegrator(0.1)).get_state(forces=True, energy=True)
-        mine, theirs = (one.energies["SoftCollisions"] for one in (state, other))
+        mine, theirs = (one.energies[system.force_names[0]] for one in (state, other))
         assert mine == pytest.approx(theirs, rel=1e-9)
-        np.testing.assert_allclose(state.forces[np.concatenate(rows)], other.forces, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(state.forces[np.concatenate(rows)], other.forces[: len(still)], rtol=1e-9, atol=1e-9)
         collided += theirs
     assert len(numbers) > 8
     assert collided > 10.0

@@ -9,8 +9,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from medyanpy._kernels.core.neighbors cimport Neighbors
-from medyanpy._kernels.core.parallel cimport record_fault
-from medyanpy._kernels.core.program cimport AddBlock, OUT_OF_MEMORY
+from medyanpy._kernels.core.program cimport AddBlock
 from medyanpy._kernels.core.sites cimport SiteRows
 
 
@@ -102,14 +101,6 @@ cdef class TermForce(SmoothForce):
 
     cdef bint tells_beads(self) noexcept nogil:
         return True
-
-    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
-        cdef int fault
-        self.know_terms()
-        self.index_of_terms.add_terms(place, self.near)
-        fault = self.local_energy(world, out)
-        self.near.clear()
-        return fault
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         cdef Py_ssize_t i
@@ -276,19 +267,6 @@ cdef class NeighborForce(SmoothForce):
 
     cdef bint tells_beads(self) noexcept nogil:
         return self.sites.are_beads
-
-    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
-        cdef Change one
-        cdef int32_t moved = <int32_t> place
-        cdef int fault
-        memset(&one, 0, sizeof(Change))
-        one.moved = &moved
-        one.n_moved = 1
-        if not self.touch(world, &one):
-            return record_fault(world, OUT_OF_MEMORY, place, -1)
-        fault = self.local_energy(world, out)
-        self.release()
-        return fault
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         cdef Neighbors* near = &self.neighbors.list

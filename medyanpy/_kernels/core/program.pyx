@@ -8,7 +8,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.ref cimport PyObject
 from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.core.box cimport set_lengths
 from medyanpy._kernels.core.program cimport (
@@ -196,7 +196,20 @@ cdef class Operation:
         return False
 
     cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
-        return 0
+        cdef Change one
+        cdef int32_t moved = <int32_t> place
+        cdef int fault
+        memset(&one, 0, sizeof(Change))
+        one.moved = &moved
+        one.n_moved = 1
+        if not self.touch(world, &one):
+            if world.fault.code == NO_FAULT:
+                world.fault.code = OUT_OF_MEMORY
+                world.fault.bead = place
+            return world.fault.code
+        fault = self.local_energy(world, out)
+        self.release()
+        return fault
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         return False

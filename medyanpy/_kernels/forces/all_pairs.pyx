@@ -238,6 +238,9 @@ cdef class AllPairs(SmoothForce):
     cdef bint is_local(self) noexcept nogil:
         return True
 
+    cdef bint tells_beads(self) noexcept nogil:
+        return self.sites.are_beads
+
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         return self.moved.take(world, self.sites, change)
 

@@ -343,6 +343,9 @@ cdef class EllipsoidCollisions(OfShapes):
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         if self.nodes.n == 0 or self.task.n == 0:
             return True
+        if change.n_beads == 0 and change.n_flips == 0:
+            # Rows come or go: ellipsoids near them are others in each state.
+            return False
         if not OfShapes.touch(self, world, change):
             return False
         self.are_kept = False
@@ -350,6 +353,9 @@ cdef class EllipsoidCollisions(OfShapes):
             self.release()
             return False
         return True
+
+    cdef bint tells_beads(self) noexcept nogil:
+        return False
 
     cdef void release(self) noexcept nogil:
         self.bodies.clear()

@@ -207,6 +207,19 @@ cdef class WeightForce(Operation):
                 out[0] += self.task.energy[k]
         return fault
 
+    cdef bint tells_beads(self) noexcept nogil:
+        return self.loop != NULL
+
+    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
+        cdef Py_ssize_t k = self.row_of[place] if place < self.row_of.shape[0] else -1
+        cdef int fault = 0
+        out[0] = 0.0
+        if k >= 0:
+            self.examined += 1
+            fault = self.loop(&self.task, world, k, k + 1, 0)
+            out[0] = self.task.energy[k]
+        return fault
+
     cdef int bend(self, World* world) noexcept nogil:
         return NO_FAULT
 

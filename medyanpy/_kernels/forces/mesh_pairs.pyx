@@ -1534,8 +1534,60 @@ cdef class MeshPairs(NeighborForce):
         self.n_balls = self.n_close = self.n_joined = 0
 
     cdef bint tells_beads(self) noexcept nogil:
-        # Points that have left a triangle leave no trace of the paths that they had.
-        return False
+        return self.task.partners == NULL
+
+    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
+        """Shortest paths to all points within range."""
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef Joined* joined
+        cdef int32_t member, other
+        cdef Py_ssize_t i, n
+        cdef int fault = 0
+        out[0] = 0.0
+        if near.n_members == 0:
+            return 0
+        if not self.neighbors.is_current(world):
+            fault = self.sites.gather(world)
+        if fault == 0:
+            fault = self.neighbors.locate(world, &self.sites.now)
+        member = self.neighbors.member_of(<int32_t> place) if fault == 0 else -1
+        if member < 0:
+            return fault
+        n = self.neighbors.near_place(world, member, near.now + 4 * <Py_ssize_t> near.slot_of[member])
+        if n < 0 or not self.take_end(world, member):
+            return record_fault(world, OUT_OF_MEMORY, place, -1)
+        for i in range(n):
+            other = near.member[self.neighbors.found[i]]
+            if self.task.groups.of_point != NULL and (
+                    self.task.groups.of_point[near.site[other] - world.n_cartesian]
+                    != self.task.groups.of_point[self.close[0].point]):
+                continue
+            joined = NULL
+            if self.take_end(world, other):
+                joined = <Joined*> _room(self.joined, &self.room_joined, self.n_joined, sizeof(Joined), world, -1)
+            if joined == NULL:
+                return record_fault(world, OUT_OF_MEMORY, place, -1)
+            self.joined = joined
+            joined[self.n_joined] = Joined(0, <int32_t> (self.n_close - 1), 0.0, 0.0)
+            self.n_joined += 1
+        fault = self.measure(world, out, False)
+        self.release()
+        return fault
+
+    cdef bint take_end(self, World* world, int32_t member) noexcept nogil:
+        """One more point among those that are close; False: there is no memory."""
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef Close* close = <Close*> _room(self.close, &self.room_close, self.n_close, sizeof(Close), world, -1)
+        if close == NULL:
+            return False
+        self.close = close
+        close += self.n_close
+        close.point, close.member = <int32_t> (near.site[member] - world.n_cartesian), member
+        close.changes = True
+        close.away = 0.0
+        memcpy(close.x, near.now + 4 * <Py_ssize_t> near.slot_of[member], sizeof(close.x))
+        self.n_close += 1
+        return True
 
     cdef bint take_faces(self, World* world, const Change* change) noexcept nogil:
         """Faces that change, and a ball around each, or the two at an edge, that holds them in both states."""

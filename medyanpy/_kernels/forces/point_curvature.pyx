@@ -815,6 +815,18 @@ cdef class PointCurvature(WeightForce):
     cdef bint is_local(self) noexcept nogil:
         return True
 
+    cdef bint tells_beads(self) noexcept nogil:
+        return True
+
+    cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
+        self.n_near = 0
+        if place < self.row_of.shape[0] and self.row_of[place] >= 0 and (
+                is_one_of(world, place, self.curved.field.wanted)):
+            self.index(world)
+            self.near[0] = <int32_t> self.row_of[place]
+            self.n_near = 1
+        return self.local_energy(world, out)
+
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         self.n_near = 0
         if self.n == 0:

@@ -917,6 +917,9 @@ cdef class OfShapes(Operation):
     cdef bint is_local(self) noexcept nogil:
         return True
 
+    cdef bint tells_beads(self) noexcept nogil:
+        return True
+
     cdef bint is_current(self, World* world, long long positions) noexcept nogil:
         """Whether lists are right for a state, and so are the tables of changes."""
         return self.valid and self.world == world.number and self.positions == positions and (
