@@ -27,6 +27,15 @@ FORCES = {
     "written": lambda b: mp.forces.CustomPair(b, b, "2*exp(-r/0.4)", cutoff=2.0),
     "written, A with B": lambda b: mp.forces.CustomPair(b.of("A"), b.of("B"), "2*exp(-r/0.4)", cutoff=2.0),
 }  # fmt: skip
+OTHERS = {
+    "collisions": lambda b: mp.forces.SoftCollisions(b, 4.0, radius=0.8),
+    "a wall": lambda b: mp.forces.WallRepulsion(
+        mp.surfaces.Sphere(5.0), b, 1.0, 3.0, radius=0.5, form="soft"
+    ),
+    "a field": lambda b: mp.forces.ExternalField(b, "cos(x)*sin(y)"),
+    "a field of A": lambda b: mp.forces.ExternalField(b.of("A"), "cos(x)*sin(y)"),
+    "Yukawa": lambda b: mp.forces.Yukawa(b, b, 2.0, 1.0, cutoff=3.0),
+}  # fmt: skip
 BOX = (8.0, 7.0, 9.0)
 
 
@@ -73,11 +82,16 @@ def test_lists_that_follow_are_those_of_a_new_context(force, box):
     assert neighbors.builds < (130 if force == "no skin" else 40)
 
 
-@pytest.mark.parametrize(("force", "box"), ROWS)
+# A wall and a field differ from side to side of a box.
+ALL = [pytest.param(force, None, id=f"{force}, open") for force in OTHERS]
+ALL += [pytest.param(force, BOX, id=f"{force}, periodic") for force in ("collisions", "Yukawa")]
+
+
+@pytest.mark.parametrize(("force", "box"), ROWS + ALL)
 def test_energies_of_events_add_up_to_what_the_whole_energy_changes(force, box):
     """Hundreds of events in one letter: beads that others have come and gone around."""
     texts = TEXTS if box is not None else OPEN
-    context, _ = scene(FORCES[force], box, texts=texts, timestep=0.016)
+    context, _ = scene({**FORCES, **OTHERS}[force], box, texts=texts, timestep=0.016)
     before, events = look(context), context.events()
     context._store.program.perform(context._store.program.operations[0])
     after, heard = look(context), events.heard()
