@@ -222,7 +222,7 @@ LAWS = [
     ("points at constraints sample", "_kernels/beads/joint_system.pxi", "_pass_on", "add_scaled(s.weights[2 * k + 1],", "add_scaled(0.0 * s.weights[2 * k + 1],"),
     ("SO(2) to SO(5) and SE(3)", "_kernels/beads/joint_system.pxi", "_push", "factor * s.w[slot] * multiplier[row]", "factor * multiplier[row]"),
     ("a double pendulum of two lopsided bodies", "_kernels/beads/joint_system.pxi", "_push", "turning * s.w[slot] * multiplier[row]", "0.9 * turning * s.w[slot] * multiplier[row]"),
-    ("multipliers of twistable filaments", "beads/constraint_rows.py", "solved", "bends.append(rows.form.bends(places, rows.own, speeds))", "bends.append(0.9 * rows.form.bends(places, rows.own, speeds))"),
+    ("multipliers of twistable filaments", "beads/constraint_rows.py", "solved", "rows.form.bends(places, rows.own, speeds) + np", "0.9 * rows.form.bends(places, rows.own, speeds) + np"),
     ("corrections at a kink", "tests/validation/kinks/kinks.py", "impulse", "(t - 0.5 * h)", "(t - 0.4 * h)"),
     ("weights of orders 4, 6 and 8", "core/words.py", "", "0.78451361047755726382", "0.78451361047755826382"),
     ("kicks beyond positions", "core/kick_flows.py", "__init__", "(gamma - 0.5)", "(gamma - 0.49)"),

@@ -344,7 +344,7 @@ def sites():
 # LOST_COUNT is not among them: it is the end of a walk that only a mistake of this package can lead beyond what is
 # listed. Walks have such an end everywhere: those written without one are named here, with what ends them.
 ENDS = {
-    ("geodesic.pyx", "_fly_one"): "MAX_CROSSINGS",
+    ("flight.pxd", "fly"): "MAX_CROSSINGS",
     ("hydrodynamics.pyx", "run"): "lanczos_take",
     ("krylov.pxi", "_eigenvectors"): "steps > 60",
     ("mesh_pairs.pyx", "_straight"): "passed == MOST_BESIDE",
@@ -382,7 +382,8 @@ NOT_PROVOKED = [
     ("collisions.pyx", "_touched", "OUT_OF_MEMORY"), ("ellipsoid_collisions.pyx", "local_energy", "OUT_OF_MEMORY"),
     ("ellipsoids.pyx", "local_energy", "OUT_OF_MEMORY"), ("pairs.pyx", "local_energy", "OUT_OF_MEMORY"),
     ("point_reactions.pyx", "attempt", "OUT_OF_MEMORY"), ("shapes.pxi", "mend", "OUT_OF_MEMORY"),
-    ("exchange.pyx", "act", "OUT_OF_MEMORY"),
+    ("exchange.pyx", "act", "OUT_OF_MEMORY"), ("pairs.pyx", "of_bead", "OUT_OF_MEMORY"),
+    ("mesh_pairs.pyx", "of_bead", "OUT_OF_MEMORY"), ("mesh_pairs.pyx", "of_bead", "OUT_OF_MEMORY"),
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from medyanpy._tools.images import displacement
 from medyanpy._tools.quaternions import turned
 from medyanpy.errors import SimulationError
 from medyanpy.surfaces.forms import Form
@@ -141,8 +142,7 @@ class Feet(NamedTuple):
         beads, corners, weights = (np.concatenate(values) for values in zip(*parts, strict=True))
         of = np.full(len(x), -1)
         of[beads] = np.arange(len(beads))
-        edges = x[corners[:, 1:]] - x[corners[:, :1]]
-        edges -= box * np.rint(np.divide(edges, box, out=np.zeros_like(edges), where=box > 0.0))
+        edges = displacement(x[corners[:, :1]], x[corners[:, 1:]], box)
         normals = np.cross(edges[:, 0], edges[:, 1])
         return cls(of, beads, corners, weights, edges, normals / np.linalg.norm(normals, axis=1)[:, None])
 

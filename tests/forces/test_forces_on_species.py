@@ -94,6 +94,7 @@ def test_both_species_together_are_the_handle(name):
     assert seen(parts)[0] == seen(whole)[0]
 
 
+@pytest.mark.filterwarnings("ignore:Reactions. PythonMembraneField:medyanpy.PerformanceWarning")
 @pytest.mark.parametrize("name", ALL)
 def test_a_bead_that_changes_its_species_takes_its_force_along(name):
     """After all have switched, energies and forces are those of a system that starts so."""

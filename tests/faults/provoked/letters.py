@@ -150,7 +150,7 @@ def a_point_is_so_fast_that_its_energy_overflows():
     return Scene(context, lambda: field.set(force=[0.0, 0.0, 0.0]), points.beads[23], "proteins", "field")
 
 
-@fault("geodesic.pyx", "_fly_one", "TOO_MANY_CROSSINGS", "Geodesic", "crosses edges without end.*try", in_triangle=True)
+@fault("flight.pxd", "fly", "TOO_MANY_CROSSINGS", "Geodesic", "crosses edges without end.*try", in_triangle=True)
 def a_point_circles_without_end():
     context, points, field, _ = points_on_a_sphere(fixed=True)
     push = np.zeros((4000, 3))
@@ -164,7 +164,7 @@ def a_point_circles_without_end():
     return Scene(context, mend, points.beads[23], "proteins")
 
 
-@fault("geodesic.pyx", "_fly_one", "DEGENERATE_TRIANGLE", "Geodesic", "lost its area.*keeps its triangles in shape",
+@fault("flight.pxd", "fly", "DEGENERATE_TRIANGLE", "Geodesic", "lost its area.*keeps its triangles in shape",
        in_triangle=True)  # fmt: skip
 def the_triangle_under_a_point_vanishes():
     """All exact: a right triangle shrinks to where one over its squared area overflows, the point at rest in it."""
