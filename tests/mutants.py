@@ -48,7 +48,7 @@ LAWS = [
     ("independent reference that rotates", "_kernels/beads/flight.pxd", "fly", "rate[0] = -rate_i * sqrt(nn / nn_new)", "rate[0] = -rate_i"),
     ("kinetic energy, the momentum and angular", "_kernels/beads/flight.pxd", "_recoil", "sums[3 * <Py_ssize_t> corner[1] + c] += second", "sums[3 * <Py_ssize_t> corner[2] + c] += second"),
     ("G is reversible", "_kernels/beads/flight.pxd", "fly", "rest = max(rest - tau, 0.0)", "rest = rest"),
-    ("the recoil is minus", "_kernels/beads/flight.pxd", "fly", "_recoil(sums, corner, v, mass, rate[1] * rest, rate[2] * rest)", "pass"),
+    ("the recoil is minus", "_kernels/beads/flight.pxd", "fly", "_recoil(sums, pushes, corner, v, mass, rate[1] * rest, rate[2] * rest)", "pass"),
     ("straight lines and mirror images", "_kernels/beads/flight.pxd", "fly", "if (1.0 - weight[1]) - weight[2] < 0.0:", "if False:"),
     ("velocities stay in their planes", "_kernels/letters/drift.pyx", "_ride", "frame_of(&world.box, world.x, corners, &frame)", "frame_of(&world.box, t.before, corners, &frame)"),
     ("words without O retrace", "_kernels/letters/kick.pyx", "_kick_points", "project(&frame, u)", "pass"),

@@ -383,7 +383,7 @@ NOT_PROVOKED = [
     ("ellipsoids.pyx", "local_energy", "OUT_OF_MEMORY"), ("pairs.pyx", "local_energy", "OUT_OF_MEMORY"),
     ("point_reactions.pyx", "attempt", "OUT_OF_MEMORY"), ("shapes.pxi", "mend", "OUT_OF_MEMORY"),
     ("exchange.pyx", "act", "OUT_OF_MEMORY"), ("pairs.pyx", "of_bead", "OUT_OF_MEMORY"),
-    ("mesh_pairs.pyx", "of_bead", "OUT_OF_MEMORY"), ("mesh_pairs.pyx", "of_bead", "OUT_OF_MEMORY"),
+    ("mesh_pairs.pyx", "of_bead", "OUT_OF_MEMORY"),
 ]  # fmt: skip
 
 

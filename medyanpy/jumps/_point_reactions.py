@@ -366,20 +366,13 @@ class PointForm(SpeciesForm):
 
     def _attempts(self, kT: float, layout: "Layout") -> float:
         """Return how often attempts have their reactants, 1/s, at the start and without regard to energies."""
-        n = np.bincount(self._handle._of_species, minlength=len(self._handle._species))
-        found, total = self.found(kT).rates, 0.0
-        share = self._ground.within(self._reach) / self._ground.extent(layout) if self._meets else 0.0
-        for way, rate in zip(self._ways, found, strict=True):
+        extent = self._ground.extent(layout)
+        density = np.bincount(self._handle._of_species, minlength=len(self._handle._species)) / extent
+        within, total = self._ground.within(self._reach) if self._meets else 0.0, 0.0
+        for way, rate in zip(self._ways, self.found(kT).rates, strict=True):
             if way.taken >= 0 and self._pool is not None:
                 rate *= self._pool.concentration_at_start(way.taken)
-            if way.kind == COME:
-                rate *= self._ground.extent(layout)
-            elif way.kind in (MEET, PASS):
-                a, b = way.reactants
-                rate *= n[a] * share * (0.5 * (n[a] - 1) if a == b else n[b])
-            else:
-                rate *= n[way.reactants[0]]
-            total += float(rate)
+            total += extent * _flow(way, rate, within) * float(density[list(way.reactants)].prod())
         return total
 
     def fastest(self, kT: float | None) -> float | None:

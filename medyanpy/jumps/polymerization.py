@@ -173,7 +173,6 @@ class Polymerization(EndJump):
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
-        self._shapes = [one for one in forces if isinstance(one, ShapeForce) and self._filaments in one.handles]
         handle, ends = self._filaments, self.end_rows
         now = handle.kind.subunits
         number = np.empty(len(handle), int)
@@ -222,10 +221,6 @@ class Polymerization(EndJump):
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, rise, (least, most) = self._filaments, self._filaments.rise, self._subunits
         layout.expect_width(self.name, most * rise, f"{self.name}: a last link has up to")
-        for force in self._shapes:
-            reach = 2.0 * (force._widest_radius + most * rise)
-            said = f"{self.name}: with the longest link, {force.name} reaches"
-            layout.expect_width(f"{force.name} of links of {self.name}", reach, said)
         pool, ends = self._species.pool, self.bind_ends(layout)
         if handle.kind.slots is None:
             shares, which = np.unique(self._shares(), return_inverse=True)
@@ -297,6 +292,11 @@ class Polymerization(EndJump):
         handle, forces = self._filaments, schedule.system.forces
         metric = not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces)
         operation.bend(*joint_of(handle, forces), metric)
+        for force in forces:
+            if isinstance(force, ShapeForce) and handle in force.handles:
+                reach = 2.0 * (force._widest_radius + self._subunits[1] * handle.rise)
+                said = f"{self.name}: with the longest link, {force.name} reaches"
+                schedule.layout.expect_width(f"{force.name} of links of {self.name}", reach, said)
 
     def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
         if self.driven or self._filaments._capacity_links is not None:

@@ -25,14 +25,24 @@ cdef enum:
 
 
 cdef inline void _recoil(
-    Sum* sums, const int32_t* corner, const double* v, double scaled_mass, double d1, double d2,
+    Sum* sums, double* pushes, const int32_t* corner, const double* v, double mass, double d1, double d2,
 ) noexcept nogil:
-    """Push the corners 0, 1, 2 by m v times the changes -(d1 + d2), d1, d2 of their weights."""
+    """Push the corners 0, 1, 2 by m v times the changes -(d1 + d2), d1, d2 of their weights: on the grid of `sums`, or
+    in `pushes`, or not at all where both are NULL."""
     cdef int64_t second, third
-    cdef double q
+    cdef double q, r, s
     cdef int c
+    if sums == NULL and pushes == NULL:
+        return
     for c in range(3):
-        q = scaled_mass * v[c]
+        q = mass * v[c]
+        if sums == NULL:
+            r = q * d1
+            s = q * d2
+            pushes[3 * <Py_ssize_t> corner[0] + c] -= r + s
+            pushes[3 * <Py_ssize_t> corner[1] + c] += r
+            pushes[3 * <Py_ssize_t> corner[2] + c] += s
+            continue
         second = to_grid(d1, q)
         third = to_grid(d2, q)
         # The first corner takes what is left: the three add up to nothing in integers, so the momentum of the
@@ -40,20 +50,6 @@ cdef inline void _recoil(
         sums[3 * <Py_ssize_t> corner[0] + c] -= second + third
         sums[3 * <Py_ssize_t> corner[1] + c] += second
         sums[3 * <Py_ssize_t> corner[2] + c] += third
-
-
-cdef inline void _push_back(
-    double* pushes, const int32_t* corner, const double* v, double mass, double d1, double d2,
-) noexcept nogil:
-    """The same, without a grid."""
-    cdef double second, third
-    cdef int c
-    for c in range(3):
-        second = mass * v[c] * d1
-        third = mass * v[c] * d2
-        pushes[3 * <Py_ssize_t> corner[0] + c] -= second + third
-        pushes[3 * <Py_ssize_t> corner[1] + c] += second
-        pushes[3 * <Py_ssize_t> corner[2] + c] += third
 
 
 cdef inline int fly(
@@ -105,10 +101,7 @@ cdef inline int fly(
         moved[1] = weight[1] + rate[1] * rest
         moved[2] = weight[2] + rate[2] * rest
         if moved[0] >= 0.0 and moved[1] >= 0.0 and moved[2] >= 0.0:
-            if sums != NULL:
-                _recoil(sums, corner, v, mass, rate[1] * rest, rate[2] * rest)
-            elif pushes != NULL:
-                _push_back(pushes, corner, v, mass, rate[1] * rest, rate[2] * rest)
+            _recoil(sums, pushes, corner, v, mass, rate[1] * rest, rate[2] * rest)
             break
         # The edge that is reached first. A weight of zero with a falling rate is reached at once: that is a
         # start on an edge, and at a vertex the fan of triangles is walked through, one unfolding at a time.
@@ -125,10 +118,7 @@ cdef inline int fly(
         crossings += 1
         if crossings > MAX_CROSSINGS:
             return TOO_MANY_CROSSINGS
-        if sums != NULL:
-            _recoil(sums, corner, v, mass, rate[1] * tau, rate[2] * tau)
-        elif pushes != NULL:
-            _push_back(pushes, corner, v, mass, rate[1] * tau, rate[2] * tau)
+        _recoil(sums, pushes, corner, v, mass, rate[1] * tau, rate[2] * tau)
         rest = max(rest - tau, 0.0)
         j = (i + 1) % 3
         k = (i + 2) % 3

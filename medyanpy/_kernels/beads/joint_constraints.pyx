@@ -219,7 +219,7 @@ cdef void _draw(const System* s, Py_ssize_t component, World* world, const Task*
     if last < s.first_turn[component]:
         for e in range(s.entries[s.rows[component]], s.entries[s.rows[component + 1]]):
             slot = s.slot[e]
-            if last <= slot < s.first_turn[component]:
+            if _is_under_points(s, component, slot):
                 # For a vertex in several rows the same each time.
                 normals_at(world, s.place + slot, 1, t.letter, CONSTRAINTS, 0, gx, gy, gz)
                 scale = sqrt(t.kT * s.w[slot])

@@ -9,7 +9,7 @@ cdef void _gather(const System* s, Py_ssize_t component, World* world, bint all_
         _stand(s, component, world)
         if not all_vertices:
             for e in range(s.entries[s.rows[component]], s.entries[s.rows[component + 1]]):
-                if s.vertices[component] <= s.slot[e] < s.first_turn[component]:
+                if _is_under_points(s, component, s.slot[e]):
                     _gather_bead(s, s.slot[e], world)
     for slot in range(s.slots[component], s.slots[component + 1]):
         place = s.place[slot]
@@ -223,7 +223,7 @@ cdef void _scatter(const System* s, Py_ssize_t component, const double* vectors,
         _scatter_bead(s, slot, vectors, out)
     if s.vertices[component] < s.first_turn[component]:
         for e in range(s.entries[s.rows[component]], s.entries[s.rows[component + 1]]):
-            if s.vertices[component] <= s.slot[e] < s.first_turn[component]:
+            if _is_under_points(s, component, s.slot[e]):
                 _scatter_bead(s, s.slot[e], vectors, out)
 
 

@@ -261,6 +261,11 @@ cdef void _load(const System* s, Py_ssize_t first, Py_ssize_t last, int program,
                 r[WIDTH * (3 * beads + own + j) + k] = more[3 * entry + j]
 
 
+cdef inline bint _is_under_points(const System* s, Py_ssize_t component, Py_ssize_t slot) noexcept nogil:
+    """Whether a slot is a vertex of a membrane that moves under points."""
+    return s.vertices[component] <= slot < s.first_turn[component]
+
+
 cdef void _evaluate(const System* s, Py_ssize_t block, double* registers) noexcept nogil:
     """g and its gradient, of all rows of a block."""
     cdef const Function* f
@@ -364,12 +369,12 @@ cdef void _add_vertices(const System* s, Py_ssize_t component, const double* lef
     # Lists begin with the first entry.
     for e in range(last - 1, first - 1, -1):
         slot = slots[e]
-        if s.vertices[component] <= slot < s.first_turn[component]:
+        if _is_under_points(s, component, slot):
             s.next[e] = s.head[slot]
             s.head[slot] = <int32_t> e
     for e in range(first, last):
         slot = s.slot[e]
-        if not s.vertices[component] <= slot < s.first_turn[component] or s.w[slot] == 0.0:
+        if not _is_under_points(s, component, slot) or s.w[slot] == 0.0:
             continue
         f = s.head[slot]
         while f >= 0:
@@ -387,7 +392,7 @@ cdef void _add_vertices(const System* s, Py_ssize_t component, const double* lef
             f = s.next[f]
     for e in range(first, last):
         slot = slots[e]
-        if s.vertices[component] <= slot < s.first_turn[component]:
+        if _is_under_points(s, component, slot):
             s.head[slot] = -1
 
 

@@ -1,7 +1,7 @@
 """Which beads are there, and room for more. See capacity.pyx."""
 from libc.stdint cimport int32_t, int64_t
 
-from medyanpy._kernels.core.program cimport Lived, MOST_LIVED, Operation, World
+from medyanpy._kernels.core.program cimport RowChange, ROW_CHANGES, Operation, World
 
 
 # Numbers by place that depend on whether a bead is there, and on its species.
@@ -23,7 +23,7 @@ cdef class Room(Operation):
     cdef int32_t[::1] low
     cdef int32_t[::1] high
     cdef long long[::1] living
-    cdef Lived[MOST_LIVED] lived
+    cdef RowChange[ROW_CHANGES] row_changes
     cdef int32_t[::1] species
     cdef const int32_t[::1] table
     cdef object kept
@@ -41,7 +41,7 @@ cdef class Room(Operation):
     # The bead at a place is gone.
     cdef void put_to_sleep(self, World* world, Py_ssize_t place) noexcept nogil
     cdef void settle(self, World* world, Py_ssize_t place) noexcept nogil
-    # The bead at a place has come, gone, or become another: what is kept of beads learns it from `World.lived`.
+    # The bead at a place has come, gone, or become another: what is kept of beads learns it from `World.row_changes`.
     cdef void note(self, World* world, Py_ssize_t place) noexcept nogil
     # A free bead moves to another row of its handle, where none is, with its id.
     cdef void move(self, World* world, Py_ssize_t source, Py_ssize_t target) noexcept nogil

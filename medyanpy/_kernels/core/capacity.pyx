@@ -13,7 +13,7 @@ import numpy as np
 
 from libc.stdlib cimport free, realloc
 
-from medyanpy._kernels.core.program cimport MOST_LIVED, Lived, Momenta, NO_ROOM, mark_moved
+from medyanpy._kernels.core.program cimport ROW_CHANGES, RowChange, Momenta, NO_ROOM, mark_moved
 
 # Random numbers are keyed by 48 bits of an id.
 cdef int64_t END_OF_IDS = 1LL << 48
@@ -77,20 +77,20 @@ cdef class Room(Operation):
         cdef Py_ssize_t i
         world.alive = &self.alive[0]
         world.living = &self.living[0]
-        world.lived = self.lived
+        world.row_changes = self.row_changes
         world.id = &self.low[0]
         world.id_high = NULL
         world.species = NULL if self.species is None else &self.species[0]
         for i in range(world.n):
             self.settle(world, i)
         self.living[0] += 1
-        self.lived[self.living[0] % MOST_LIVED].place = -1
+        self.row_changes[self.living[0] % ROW_CHANGES].place = -1
         return 0
 
     cdef void note(self, World* world, Py_ssize_t place) noexcept nogil:
-        cdef Lived* entry
+        cdef RowChange* entry
         self.living[0] += 1
-        entry = &self.lived[self.living[0] % MOST_LIVED]
+        entry = &self.row_changes[self.living[0] % ROW_CHANGES]
         entry.place = place
         entry.before = world.positions
         mark_moved(world)

@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from medyanpy._kernels.core.box cimport Box
-from medyanpy._kernels.core.program cimport Lived, World
+from medyanpy._kernels.core.program cimport RowChange, World, is_there
 from medyanpy._kernels.core.sites cimport SiteArrays
 
 
@@ -164,6 +164,16 @@ cdef inline int32_t group_now(const Neighbors* near, const World* world, Py_ssiz
     return group
 
 
+# The same, and 0 of a member whose bead is not there. Sites are beads.
+cdef inline int32_t group_there(const Neighbors* near, const World* world, Py_ssize_t member) noexcept nogil:
+    return group_now(near, world, member) if is_there(world, near.site[member]) else 0
+
+
+# Whether members in these groups interact.
+cdef inline bint do_meet(int32_t group, int32_t other) noexcept nogil:
+    return (group & 1 and other & 2) or (group & 2 and other & 1)
+
+
 # Sort slots by the numbers of their sites.
 cdef void sort_by_id(const int32_t* id, int32_t* slots, Py_ssize_t n) noexcept nogil
 
@@ -189,6 +199,8 @@ cdef class NeighborList:
     cdef int locate(self, World* world, const SiteArrays* sites) noexcept nogil
     # How many changes of single beads separate this state from that of the list; -1 where there are others.
     cdef long long behind(self, World* world) noexcept nogil
+    # Let the list be that of this state, where no other changes separate them: whether it is.
+    cdef bint catch_up(self, World* world) noexcept nogil
     cdef bint is_behind(self, World* world, Py_ssize_t place, long long last) noexcept nogil
     # Where sites are beads, also those that have come and gone since the list was last followed: `found` has the places
     # of all within range of the bead at a place that it interacts with, and others near it, in the order of ids. How
@@ -204,6 +216,7 @@ cdef class NeighborList:
     cdef Py_ssize_t collect(self, uint64_t column, uint64_t low, uint64_t high, Py_ssize_t n) noexcept nogil
     # The same of a member if that were at x (3,): those that it interacts with, in the order of numbers of sites.
     cdef Py_ssize_t near_place(self, World* world, Py_ssize_t member, const double* x) noexcept nogil
+    cdef bint ignores(self, Py_ssize_t member, int32_t id) noexcept nogil
     # Whether two members interact, however far apart.
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil
     # Rows of strays, and of members that have come and gone; their parts. False: they cannot be mended.
@@ -211,9 +224,11 @@ cdef class NeighborList:
     cdef bint renew(self, World* world) noexcept nogil
     cdef bint write_row(self, World* world, Py_ssize_t slot) noexcept nogil
     cdef bint is_same(self, World* world, Py_ssize_t slot) noexcept nogil
+    # Take an entry from the row of a slot, if it is there. False: out of memory.
+    cdef bint strike(self, Py_ssize_t slot, int32_t entry) noexcept nogil
     cdef void erase(self, Py_ssize_t slot) noexcept nogil
-    cdef void bury(self, Py_ssize_t slot) noexcept nogil
-    cdef bint welcome(self, World* world, int32_t member) noexcept nogil
+    cdef void remove_member(self, Py_ssize_t slot) noexcept nogil
+    cdef bint add_member(self, World* world, int32_t member) noexcept nogil
     cdef void unchain(self, Py_ssize_t slot) noexcept nogil
     cdef bint resize(self, Py_ssize_t slot, int32_t count) noexcept nogil
     cdef bint enter(self, Py_ssize_t slot, int32_t partner, const int32_t* id) noexcept nogil

@@ -23,7 +23,7 @@ from libc.stdint cimport int64_t, uintptr_t
 
 from medyanpy._kernels.core.box cimport Box, displacement, nearest_image, set_lengths
 from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport MOST_LIVED, NOT_FINITE, OUT_OF_MEMORY, World, is_there
+from medyanpy._kernels.core.program cimport ROW_CHANGES, NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.core.sites cimport SiteArrays, is_asleep
 from medyanpy._kernels.core.simd_gather cimport TOGETHER
 from medyanpy._kernels.core.vec3 cimport dot
@@ -38,7 +38,7 @@ cdef uint64_t LARGEST_GRID = 1 << 20
 cdef Py_ssize_t MOST_STRAYS = 8
 # Changes of single beads that are looked up apart before rows are written for them: what a jump only tries comes and
 # goes without a row.
-cdef long long MOST_APART = 8
+cdef long long MOST_LOOKED_UP = 8
 # Columns of cells are found by an index where there are no more of them than so many.
 cdef Py_ssize_t COLUMNS_PER_MEMBER = 4
 # Bits per pass of the sort by key.
@@ -727,9 +727,7 @@ cdef class NeighborList:
     cdef int locate(self, World* world, const SiteArrays* sites) noexcept nogil:
         cdef int fault = 0
         if not self.is_current(world):
-            if self.behind(world) > 0 and self.renew(world):
-                self.list.positions = world.positions
-            else:
+            if self.behind(world) < 0 or not self.catch_up(world):
                 fault = self.follow(world, sites)
         return self.index(world) if fault == 0 else fault
 
@@ -843,14 +841,17 @@ cdef class NeighborList:
 
     cdef bint interact(self, Py_ssize_t member, Py_ssize_t other) noexcept nogil:
         cdef const Neighbors* near = &self.list
+        return do_meet(near.groups[member], near.groups[other]) and (
+            not self.ignores(member, near.sites.id[near.site[other]]))
+
+    cdef bint ignores(self, Py_ssize_t member, int32_t id) noexcept nogil:
+        """Whether pairs of a member with the site of this number are left out."""
+        cdef const Neighbors* near = &self.list
         cdef int32_t e
-        if not (near.groups[member] & 1 and near.groups[other] & 2 or near.groups[member] & 2
-                and near.groups[other] & 1):
-            return False
         for e in range(near.excluded_from[member], near.excluded_from[member + 1]):
-            if near.excluded[e] == near.sites.id[near.site[other]]:
-                return False
-        return True
+            if near.excluded[e] == id:
+                return True
+        return False
 
     cdef void put(self, World* world, Py_ssize_t member, const double* x) noexcept nogil:
         cdef Neighbors* near = &self.list
@@ -978,21 +979,24 @@ cdef class NeighborList:
                 return False
         return True
 
+    cdef bint strike(self, Py_ssize_t slot, int32_t entry) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef int32_t* row = near.row_of[near.member[slot]]
+        cdef int32_t n = near.count[slot], k = 0
+        while k < n and row[k] != entry:
+            k += 1
+        if k == n:
+            return True
+        memmove(row + k, row + k + 1, (n - k - 1) * sizeof(int32_t))
+        return self.resize(slot, n - 1)
+
     cdef void erase(self, Py_ssize_t slot) noexcept nogil:
         """Take a slot from the rows of all that it has in its own."""
         cdef Neighbors* near = &self.list
-        cdef int32_t* row
-        cdef Py_ssize_t i, k, other
+        cdef int32_t i
         for i in range(near.count[slot]):
             # Rows of a block move together.
-            other = near.row_of[near.member[slot]][i]
-            row = near.row_of[near.member[other]]
-            k = 0
-            while k < near.count[other] and row[k] != slot:
-                k += 1
-            if k < near.count[other]:
-                memmove(row + k, row + k + 1, (near.count[other] - k - 1) * sizeof(int32_t))
-                self.resize(other, near.count[other] - 1)
+            self.strike(near.row_of[near.member[slot]][i], <int32_t> slot)
 
     cdef bint renew(self, World* world) noexcept nogil:
         """Whether rows hold for the members that there are now, those of a few having been written and erased."""
@@ -1003,10 +1007,10 @@ cdef class NeighborList:
         cdef bint was, comes
         if not near.renews or near.world != world.number or near.n == 0 or self.index(world) != 0:
             return False
-        if not 0 <= world.living[0] - near.living <= MOST_LIVED:
+        if not 0 <= world.living[0] - near.living <= ROW_CHANGES:
             return False
         for k in range(near.living + 1, world.living[0] + 1):
-            place = world.lived[k % MOST_LIVED].place
+            place = world.row_changes[k % ROW_CHANGES].place
             if place < 0:
                 return False
             m = self.member_at[place] if place < self.member_at.shape[0] else -1
@@ -1014,12 +1018,12 @@ cdef class NeighborList:
                 continue
             s = near.slot_of[m]
             was = s >= 0 and near.chain[s] != GONE
-            comes = group_now(near, world, m) > 0 and not is_asleep(world, &near.sites, place)
+            comes = group_there(near, world, m) > 0
             if was and comes and self.is_same(world, s):
                 continue
             if was:
-                self.bury(s)
-            if comes and not self.welcome(world, m):
+                self.remove_member(s)
+            if comes and not self.add_member(world, m):
                 return False
             if MOST_STRAYS * near.n_strays > near.n:
                 return False
@@ -1040,9 +1044,9 @@ cdef class NeighborList:
             if x[c] != near.now[4 * slot + c]:
                 return False
         return near.id[slot] == near.sites.id[near.row[slot]] and (
-            near.groups[near.member[slot]] == group_now(near, world, near.member[slot]))
+            near.groups[near.member[slot]] == group_there(near, world, near.member[slot]))
 
-    cdef void bury(self, Py_ssize_t slot) noexcept nogil:
+    cdef void remove_member(self, Py_ssize_t slot) noexcept nogil:
         """The member of a slot has gone: it is near nothing."""
         cdef Neighbors* near = &self.list
         self.erase(slot)
@@ -1051,7 +1055,7 @@ cdef class NeighborList:
         near.chain[slot] = GONE
         near.chain_stale[slot] = 0
 
-    cdef bint welcome(self, World* world, int32_t member) noexcept nogil:
+    cdef bint add_member(self, World* world, int32_t member) noexcept nogil:
         """A member has come, which has had no row until now, or one that is empty. False: out of memory."""
         cdef Neighbors* near = &self.list
         cdef int32_t slot = near.slot_of[member]
@@ -1068,7 +1072,7 @@ cdef class NeighborList:
             if slot % ROWS_PER_BLOCK > 0:
                 last = slot - 1
                 near.row_of[member] = near.row_of[near.member[last]] + near.count[last]
-        near.groups[member] = group_now(near, world, member)
+        near.groups[member] = group_there(near, world, member)
         near.present[near.groups[member] - 1] = 1
         _know(near, world, slot)
         self.join(world, slot)
@@ -1078,55 +1082,55 @@ cdef class NeighborList:
 
     cdef long long behind(self, World* world) noexcept nogil:
         cdef const Neighbors* near = &self.list
-        cdef const Lived* change
+        cdef const RowChange* change
         cdef long long k, last, at = near.positions
         if not near.valid or near.world != world.number:
             return -1
         last = near.living if world.living == NULL else world.living[0]
-        if not 0 <= last - near.living <= MOST_LIVED:
+        if not 0 <= last - near.living <= ROW_CHANGES:
             return -1
         for k in range(near.living + 1, last + 1):
-            change = &world.lived[k % MOST_LIVED]
+            change = &world.row_changes[k % ROW_CHANGES]
             if change.place < 0 or change.before != at:
                 return -1
             at = change.after
         return last - near.living if at == world.positions else -1
 
+    cdef bint catch_up(self, World* world) noexcept nogil:
+        if not self.renew(world):
+            return False
+        self.list.positions = world.positions
+        return True
+
     cdef bint is_behind(self, World* world, Py_ssize_t place, long long last) noexcept nogil:
         """Whether the bead at a place is among those of which the list does not know, up to the last change."""
         cdef long long k
         for k in range(self.list.living + 1, last + 1):
-            if world.lived[k % MOST_LIVED].place == place:
+            if world.row_changes[k % ROW_CHANGES].place == place:
                 return True
         return False
 
     cdef bint reaches(self, World* world, Py_ssize_t member, int32_t group, Py_ssize_t place) noexcept nogil:
         """Whether a bead is there, near the one of a member, and interacts with it."""
         cdef const Neighbors* near = &self.list
-        cdef int32_t e, other = self.member_at[place] if place < self.member_at.shape[0] else -1
-        cdef int32_t theirs = group_now(near, world, other) if other >= 0 and is_there(world, place) else 0
+        cdef int32_t other = self.member_at[place] if place < self.member_at.shape[0] else -1
         cdef double d[3]
-        if other == member or not (group & 1 and theirs & 2 or group & 2 and theirs & 1):
+        if other < 0 or other == member or not do_meet(group, group_there(near, world, other)):
             return False
         displacement(&world.box, world.x + 3 * <Py_ssize_t> near.site[member], world.x + 3 * place, d)
-        if dot(d, d) > near.reach * near.reach:
-            return False
-        for e in range(near.excluded_from[member], near.excluded_from[member + 1]):
-            if near.excluded[e] == world.id[place]:
-                return False
-        return True
+        return not dot(d, d) > near.reach * near.reach and not self.ignores(member, world.id[place])
 
     cdef Py_ssize_t partners(self, World* world, Py_ssize_t place) noexcept nogil:
         cdef Neighbors* near = &self.list
         cdef Py_ssize_t i, n, kept = 0, other
         cdef int32_t m = self.member_at[place] if place < self.member_at.shape[0] else -1
-        cdef int32_t group = group_now(near, world, m) if m >= 0 and is_there(world, place) else 0
+        cdef int32_t group = group_there(near, world, m) if m >= 0 else 0
         cdef double image[3]
         cdef long long k, last
         if group == 0:
             return 0
-        if self.behind(world) > MOST_APART and self.renew(world):
-            near.positions = world.positions
+        if self.behind(world) > MOST_LOOKED_UP:
+            self.catch_up(world)
         for i in range(3):
             image[i] = world.x[3 * place + i]
         nearest_image(&world.box, image)
@@ -1140,7 +1144,7 @@ cdef class NeighborList:
                 self.found[kept] = <int32_t> other
                 kept += 1
         for k in range(near.living + 1, last + 1):
-            other = world.lived[k % MOST_LIVED].place
+            other = world.row_changes[k % ROW_CHANGES].place
             if self.reaches(world, m, group, other) and not self.is_behind(world, other, k - 1):
                 self.found[kept] = <int32_t> other
                 kept += 1

@@ -63,11 +63,11 @@ cdef struct Momenta:
 cdef enum:
     # Filaments that a World remembers to have changed, and changes of `living`.
     GROWN = 64
-    MOST_LIVED = 64
+    ROW_CHANGES = 64
 
 
 # A bead that has come or gone, or has become another.
-cdef struct Lived:
+cdef struct RowChange:
     Py_ssize_t place          # -1: any of them
     long long before          # `positions` before and after it
     long long after
@@ -107,7 +107,7 @@ cdef struct World:
     # (n,) which beads are there; NULL: all are. Rows asleep have no mass, do not move, and take no part in forces.
     signed char* alive
     long long* living         # one more whenever `alive` or `species` changes; NULL likewise
-    const Lived* lived        # (MOST_LIVED,) the last of these changes: the k-th at k mod MOST_LIVED
+    const RowChange* row_changes  # (ROW_CHANGES,) the last of these changes: the k-th at k mod ROW_CHANGES
     # (n,) what a bead of a handle with species is, -1 of other beads; NULL: there are no such handles.
     int32_t* species
     # (n,) of the link that leads on from a node of a filament that grows, 0 at the last one and -1 of other beads;
@@ -289,8 +289,9 @@ cdef class Operation:
     # The gain of the energy from that of the part before and after.
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil
     cdef int whole(self, World* world, double* out) noexcept nogil
-    # Whether `of_bead` has the energy of all terms with one bead, so that creating and removing beads one after another
-    # changes the energy by the sum of these. The caller has set f to work space, and x of points.
+    # Whether `of_bead` has the energy of all terms with one bead that is there, so that creating and removing beads one
+    # after another changes the energy by the sum of these; by `touch`, where a force has no shorter way. The caller has
+    # set f to work space, and x of points.
     cdef bint tells_beads(self) noexcept nogil
     cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil
     # Optional: these two triangles will be asked about soon. Ask for the memory that `difference` will read.
@@ -300,6 +301,12 @@ cdef class Operation:
     # A change has been made to triangles of a membrane that the force names: whether the operation is right again, by
     # what it mends here if need be. Those that are not are bound anew, as all are without a method of their own.
     cdef bint changed(self, World* world, const Change* change) noexcept nogil
+
+
+# The energy of the terms that depend on n places, of a force with a local form: 0 or a fault, or NOT_LOCAL.
+cdef enum:
+    NOT_LOCAL = -1
+cdef int energy_around(Operation force, World* world, const int32_t* places, Py_ssize_t n, double* out) noexcept nogil
 
 
 cdef class Sequence(Operation):

@@ -196,19 +196,14 @@ cdef class Operation:
         return False
 
     cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
-        cdef Change one
-        cdef int32_t moved = <int32_t> place
-        cdef int fault
-        memset(&one, 0, sizeof(Change))
-        one.moved = &moved
-        one.n_moved = 1
-        if not self.touch(world, &one):
+        cdef int32_t own = <int32_t> place
+        cdef int fault = energy_around(self, world, &own, 1, out)
+        if fault == NOT_LOCAL:
+            # There was no memory for its terms.
             if world.fault.code == NO_FAULT:
                 world.fault.code = OUT_OF_MEMORY
                 world.fault.bead = place
-            return world.fault.code
-        fault = self.local_energy(world, out)
-        self.release()
+            fault = world.fault.code
         return fault
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
@@ -236,6 +231,19 @@ cdef class Operation:
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         return False
+
+
+cdef int energy_around(Operation force, World* world, const int32_t* places, Py_ssize_t n, double* out) noexcept nogil:
+    cdef Change here
+    cdef int fault
+    memset(&here, 0, sizeof(Change))
+    here.moved = places
+    here.n_moved = n
+    if not force.touch(world, &here):
+        return NOT_LOCAL
+    fault = force.local_energy(world, out)
+    force.release()
+    return fault
 
 
 cdef class Sequence(Operation):
@@ -377,7 +385,7 @@ cdef class Program:
         w.id_high = NULL
         w.alive = NULL
         w.living = NULL
-        w.lived = NULL
+        w.row_changes = NULL
         w.species = NULL
         w.subunits = NULL if subunits is None else _integers(subunits)
         w.material = NULL if material is None else _integers(material)

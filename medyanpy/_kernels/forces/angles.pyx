@@ -199,9 +199,6 @@ cdef class PassingAngles(Angles):
 
     # Rows of now tell the terms of a bead that moves.
 
-    cdef bint tells_beads(self) noexcept nogil:
-        return False
-
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         cdef Py_ssize_t k
         self.follow(world)

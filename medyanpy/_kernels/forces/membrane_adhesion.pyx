@@ -210,9 +210,9 @@ cdef class MembraneAdhesion(MembraneForce):
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         cdef Py_ssize_t i, k
-        for i in range(change.n_beads):
+        for i in range(change.n_moved):
             for k in range(self.task.n_beads):
-                if change.beads[i] == self.task.beads[k]:
+                if change.moved[i] == self.task.beads[k]:
                     # All vertices feel it.
                     return False
         return MembraneForce.touch(self, world, change)

@@ -1539,8 +1539,7 @@ cdef class MeshPairs(NeighborForce):
     cdef int of_bead(self, World* world, Py_ssize_t place, double* out) noexcept nogil:
         """Shortest paths to all points within range."""
         cdef const Neighbors* near = &self.neighbors.list
-        cdef Joined* joined
-        cdef int32_t member, other
+        cdef int32_t member
         cdef Py_ssize_t i, n
         cdef int fault = 0
         out[0] = 0.0
@@ -1554,39 +1553,51 @@ cdef class MeshPairs(NeighborForce):
         if member < 0:
             return fault
         n = self.neighbors.near_place(world, member, near.now + 4 * <Py_ssize_t> near.slot_of[member])
-        if n < 0 or not self.take_end(world, member):
+        for i in range(-1, n):
+            # First the point itself.
+            if self.next_close(world, near.slot_of[member] if i < 0 else self.neighbors.found[i]) == NULL:
+                fault = OUT_OF_MEMORY
+                break
+            self.n_close += 1
+            if i >= 0 and self.on_one_mesh(0, i + 1) and not self.add_joined(world, 0, i + 1, 0.0, 0.0):
+                fault = OUT_OF_MEMORY
+                break
+        if n < 0 or fault != 0:
+            self.release()
             return record_fault(world, OUT_OF_MEMORY, place, -1)
-        for i in range(n):
-            other = near.member[self.neighbors.found[i]]
-            if self.task.groups.of_point != NULL and (
-                    self.task.groups.of_point[near.site[other] - world.n_cartesian]
-                    != self.task.groups.of_point[self.close[0].point]):
-                continue
-            joined = NULL
-            if self.take_end(world, other):
-                joined = <Joined*> _room(self.joined, &self.room_joined, self.n_joined, sizeof(Joined), world, -1)
-            if joined == NULL:
-                return record_fault(world, OUT_OF_MEMORY, place, -1)
-            self.joined = joined
-            joined[self.n_joined] = Joined(0, <int32_t> (self.n_close - 1), 0.0, 0.0)
-            self.n_joined += 1
         fault = self.measure(world, out, False)
         self.release()
         return fault
 
-    cdef bint take_end(self, World* world, int32_t member) noexcept nogil:
-        """One more point among those that are close; False: there is no memory."""
+    cdef Close* next_close(self, World* world, int32_t slot) noexcept nogil:
+        """The point in a slot, behind those that are close; it counts once `n_close` is one more. NULL: there is no
+        memory."""
         cdef const Neighbors* near = &self.neighbors.list
         cdef Close* close = <Close*> _room(self.close, &self.room_close, self.n_close, sizeof(Close), world, -1)
         if close == NULL:
-            return False
+            return NULL
         self.close = close
         close += self.n_close
-        close.point, close.member = <int32_t> (near.site[member] - world.n_cartesian), member
-        close.changes = True
+        close.point, close.member = <int32_t> (near.row[slot] - world.n_cartesian), near.member[slot]
+        close.changes = False
         close.away = 0.0
-        memcpy(close.x, near.now + 4 * <Py_ssize_t> near.slot_of[member], sizeof(close.x))
-        self.n_close += 1
+        memcpy(close.x, near.now + 4 * <Py_ssize_t> slot, sizeof(close.x))
+        return close
+
+    cdef bint on_one_mesh(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Whether any path joins two points that are close."""
+        return self.task.groups.of_point == NULL or (
+            self.task.groups.of_point[self.close[i].point] == self.task.groups.of_point[self.close[j].point])
+
+    cdef bint add_joined(self, World* world, Py_ssize_t i, Py_ssize_t j, double apart, double least) noexcept nogil:
+        """Add a pair of points that are close; False: there is no memory."""
+        cdef Joined* joined = <Joined*> _room(
+            self.joined, &self.room_joined, self.n_joined, sizeof(Joined), world, -1)
+        if joined == NULL:
+            return False
+        self.joined = joined
+        joined[self.n_joined] = Joined(<int32_t> i, <int32_t> j, apart, least)
+        self.n_joined += 1
         return True
 
     cdef bint take_faces(self, World* world, const Change* change) noexcept nogil:
@@ -1694,7 +1705,6 @@ cdef class MeshPairs(NeighborForce):
         cdef double least, square
         cdef const Close* one
         cdef const Close* other
-        cdef Joined* joined
         cdef double d[3]
         cdef Py_ssize_t i, j
         for i in range(self.n_close):
@@ -1713,21 +1723,10 @@ cdef class MeshPairs(NeighborForce):
                     # Longer than counts: they do not notice.
                     if least > end:
                         continue
-                if self.task.groups.of_point != NULL and (
-                        self.task.groups.of_point[other.point] != self.task.groups.of_point[one.point]):
+                if not self.on_one_mesh(i, j) or not self.neighbors.interact(one.member, other.member):
                     continue
-                if not self.neighbors.interact(one.member, other.member):
-                    continue
-                joined = <Joined*> _room(
-                    self.joined, &self.room_joined, self.n_joined, sizeof(Joined), world, -1)
-                if joined == NULL:
+                if not self.add_joined(world, i, j, sqrt(square), least):
                     return False
-                self.joined = joined
-                joined[self.n_joined].one = <int32_t> i
-                joined[self.n_joined].other = <int32_t> j
-                joined[self.n_joined].apart = sqrt(square)
-                joined[self.n_joined].least = least
-                self.n_joined += 1
         return True
 
     cdef double away(self, World* world, const double* x) noexcept nogil:
@@ -1773,29 +1772,24 @@ cdef class MeshPairs(NeighborForce):
             for rest in range(2):
                 for i in range(kept):
                     p = near.row[found[i]] - world.n_cartesian
-                    if self.changing.has[world.triangle[p]] != rest and not self.take_point(
-                            world, p, near.member[found[i]], near.now + 4 * <Py_ssize_t> found[i]):
+                    if self.changing.has[world.triangle[p]] != rest and not self.take_point(world, found[i]):
                         return False
         return True
 
-    cdef bint take_point(self, World* world, Py_ssize_t p, int32_t member, const double* x) noexcept nogil:
-        cdef Py_ssize_t corner = 3 * <Py_ssize_t> world.triangle[p]
-        cdef Close* close = <Close*> _room(self.close, &self.room_close, self.n_close, sizeof(Close), world, -1)
+    cdef bint take_point(self, World* world, int32_t slot) noexcept nogil:
+        cdef Close* close = self.next_close(world, slot)
+        cdef Py_ssize_t corner
         cdef int k
         if close == NULL:
             return False
+        corner = 3 * <Py_ssize_t> world.triangle[close.point]
         prefetch(world.faces + corner)
         prefetch(world.opposite + corner)
-        self.close = close
-        close += self.n_close
-        close.point, close.member = <int32_t> p, member
-        close.changes = self.changing.has[world.triangle[p]]
-        close.away = 0.0
-        memcpy(close.x, x, sizeof(close.x))
+        close.changes = self.changing.has[world.triangle[close.point]]
         if self.has_rim and not close.changes:
-            self.see_rim(world, x, close)
+            self.see_rim(world, close.x, close)
         elif not close.changes:
-            close.away = self.away(world, x)
+            close.away = self.away(world, close.x)
         for k in range(3):
             prefetch(world.x + 3 * <Py_ssize_t> world.faces[corner + k])
         self.n_close += not close.away >= self.task.range * (1.0 + SLACK)

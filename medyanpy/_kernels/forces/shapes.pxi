@@ -460,9 +460,8 @@ cdef class Search:
         """Take shapes that have changed out of all rows; False: there is no memory."""
         cdef Shapes* t = &self.shapes
         cdef Neighbors* near = t.near
-        cdef int32_t* row
         cdef Py_ssize_t i, m, s
-        cdef int32_t slot, other
+        cdef int32_t slot
         cdef int k
         for s in range(near.n if t.n > 0 else 0):
             if near.count[s] > 0:
@@ -474,15 +473,7 @@ cdef class Search:
             slot = near.slot_of[m]
             for k in range(near.count[slot] if slot >= 0 else 0):
                 # Rows move as others get shorter.
-                other = near.slot_of[near.row_of[m][k]]
-                row = near.row_of[near.member[other]]
-                s = 0
-                while s < near.count[other] and row[s] != m:
-                    s += 1
-                if s == near.count[other]:
-                    continue
-                memmove(row + s, row + s + 1, (near.count[other] - s - 1) * sizeof(int32_t))
-                if not self.neighbors.resize(other, near.count[other] - 1):
+                if not self.neighbors.strike(near.slot_of[near.row_of[m][k]], <int32_t> m):
                     return False
             if slot >= 0 and not self.neighbors.resize(slot, 0):
                 return False

@@ -90,6 +90,7 @@ cdef class EdgeFlips(JumpOperation):
     # none.
     cdef int32_t[::1] head
     cdef const unsigned char[::1] held
+    cdef bint holds_any
     cdef int32_t[::1] next
     cdef int32_t[::1] points
     cdef int32_t[::1] moved
@@ -113,6 +114,7 @@ cdef class EdgeFlips(JumpOperation):
         self.number = made << 44
         self.weights = Weights(self, n, momenta)
         self.held = held
+        self.holds_any = bool(np.any(held))
         self.head = np.full(n_faces, -1, np.int32)
         self.next = np.full(n_points + 1, -1, np.int32)
         self.points = np.zeros(n_points + 1, np.int32)
@@ -172,7 +174,7 @@ cdef class EdgeFlips(JumpOperation):
                 if fault != 0:
                     break
             # A flip moves points where the two triangles are not in one plane. It is the same the other way round.
-            if world.n_points > 0 and (self.holds(self.quad.first) or self.holds(self.quad.second)):
+            if self.holds_any and (self.holds(self.quad.first) or self.holds(self.quad.second)):
                 continue
             fault = self.attempt(world, now.t, draws)
             if fault != 0:

@@ -14,7 +14,9 @@ from libc.string cimport memset
 from medyanpy._kernels.beads.points cimport place
 from medyanpy._kernels.core.changes cimport swap
 from medyanpy._kernels.core.parallel cimport record_fault
-from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World, mark_grown
+from medyanpy._kernels.core.program cimport (
+    NOT_FINITE, NOT_LOCAL, Operation, Program, PYTHON_EXCEPTION, Quad, World, energy_around, mark_grown,
+)
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.core.elementary cimport exp_
 
@@ -33,15 +35,6 @@ def can_mend(Program program not None, Operation force not None):
     memset(&change, 0, sizeof(Change))
     change.swap = swap
     return force.changed(&program.world, &change)
-
-
-cdef int energy_around(PyObject* force, World* world, const Change* here, double* out) noexcept nogil:
-    cdef int fault
-    if not (<Operation> force).touch(world, here):
-        return (<Operation> force).whole(world, out)
-    fault = (<Operation> force).local_energy(world, out)
-    (<Operation> force).release()
-    return fault
 
 
 cdef class Weights:
@@ -174,20 +167,17 @@ cdef class Weights:
     cdef int around(
         self, World* world, const int32_t* places, Py_ssize_t n, double* every, double* asked,
     ) noexcept nogil:
-        cdef Change here
         cdef double energy
         cdef Py_ssize_t k
         cdef int wanted = world.want_energy, fault = 0
-        memset(&here, 0, sizeof(Change))
-        here.swap = swap
-        here.moved = places
-        here.n_moved = n
         world.want_energy = 1
         every[0] = asked[0] = 0.0
         for k in range(self.n_forces):
             energy = 0.0
             if fault == 0:
-                fault = energy_around(self.items[k], world, &here, &energy)
+                fault = energy_around(<Operation> self.items[k], world, places, n, &energy)
+                if fault == NOT_LOCAL:
+                    fault = (<Operation> self.items[k]).whole(world, &energy)
                 if fault != 0 and world.fault.operation == NULL:
                     world.fault.operation = self.items[k]
             every[0] += energy
