@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from medyanpy._kernels.core.box cimport Box
-from medyanpy._kernels.core.program cimport RowChange, World, is_there
+from medyanpy._kernels.core.program cimport World, is_there
 from medyanpy._kernels.core.sites cimport SiteArrays
 
 
@@ -229,6 +229,12 @@ cdef class NeighborList:
     cdef void erase(self, Py_ssize_t slot) noexcept nogil
     cdef void remove_member(self, Py_ssize_t slot) noexcept nogil
     cdef bint add_member(self, World* world, int32_t member) noexcept nogil
+    # The same without rows: no search finds a slot from now on; a slot for a member, where searches find it once it has
+    # been `put`.
+    cdef void hide(self, Py_ssize_t slot) noexcept nogil
+    cdef Py_ssize_t show(self, int32_t member) noexcept nogil
+    # Whether a new list is better than one that is mended.
+    cdef bint has_many_strays(self) noexcept nogil
     cdef void unchain(self, Py_ssize_t slot) noexcept nogil
     cdef bint resize(self, Py_ssize_t slot, int32_t count) noexcept nogil
     cdef bint enter(self, Py_ssize_t slot, int32_t partner, const int32_t* id) noexcept nogil

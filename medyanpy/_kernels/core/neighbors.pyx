@@ -23,7 +23,7 @@ from libc.stdint cimport int64_t, uintptr_t
 
 from medyanpy._kernels.core.box cimport Box, displacement, nearest_image, set_lengths
 from medyanpy._kernels.core.parallel cimport n_blocks, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport ROW_CHANGES, NOT_FINITE, OUT_OF_MEMORY, World
+from medyanpy._kernels.core.program cimport NOT_FINITE, OUT_OF_MEMORY, ROW_CHANGES, World, changes_since
 from medyanpy._kernels.core.sites cimport SiteArrays, is_asleep
 from medyanpy._kernels.core.simd_gather cimport TOGETHER
 from medyanpy._kernels.core.vec3 cimport dot
@@ -938,7 +938,7 @@ cdef class NeighborList:
         cdef double d[3]
         cdef Py_ssize_t b, s, round
         cdef int c
-        if not near.mends or MOST_STRAYS * near.n_strays > near.n or self.index(world) != 0:
+        if not near.mends or self.has_many_strays() or self.index(world) != 0:
             return False
         for round in range(2):
             for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):
@@ -1025,7 +1025,7 @@ cdef class NeighborList:
                 self.remove_member(s)
             if comes and not self.add_member(world, m):
                 return False
-            if MOST_STRAYS * near.n_strays > near.n:
+            if self.has_many_strays():
                 return False
         near.living = world.living[0]
         return True
@@ -1048,15 +1048,26 @@ cdef class NeighborList:
 
     cdef void remove_member(self, Py_ssize_t slot) noexcept nogil:
         """The member of a slot has gone: it is near nothing."""
-        cdef Neighbors* near = &self.list
         self.erase(slot)
         self.resize(slot, 0)
+        self.hide(slot)
+
+    cdef void hide(self, Py_ssize_t slot) noexcept nogil:
         self.unchain(slot)
-        near.chain[slot] = GONE
-        near.chain_stale[slot] = 0
+        self.list.chain[slot] = GONE
+        self.list.chain_stale[slot] = 0
 
     cdef bint add_member(self, World* world, int32_t member) noexcept nogil:
         """A member has come, which has had no row until now, or one that is empty. False: out of memory."""
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t slot
+        near.groups[member] = group_there(near, world, member)
+        slot = self.show(member)
+        _know(near, world, slot)
+        self.join(world, slot)
+        return self.write_row(world, slot)
+
+    cdef Py_ssize_t show(self, int32_t member) noexcept nogil:
         cdef Neighbors* near = &self.list
         cdef int32_t slot = near.slot_of[member]
         cdef Py_ssize_t last
@@ -1072,29 +1083,21 @@ cdef class NeighborList:
             if slot % ROWS_PER_BLOCK > 0:
                 last = slot - 1
                 near.row_of[member] = near.row_of[near.member[last]] + near.count[last]
-        near.groups[member] = group_there(near, world, member)
+        near.row[slot] = near.site[member]
+        near.id[slot] = near.sites.id[near.row[slot]]
         near.present[near.groups[member] - 1] = 1
-        _know(near, world, slot)
-        self.join(world, slot)
-        return self.write_row(world, slot)
+        return slot
+
+    cdef bint has_many_strays(self) noexcept nogil:
+        return MOST_STRAYS * self.list.n_strays > self.list.n
 
     # Members that come and go within a letter. -----------------------------------------------------------------------
 
     cdef long long behind(self, World* world) noexcept nogil:
         cdef const Neighbors* near = &self.list
-        cdef const RowChange* change
-        cdef long long k, last, at = near.positions
         if not near.valid or near.world != world.number:
             return -1
-        last = near.living if world.living == NULL else world.living[0]
-        if not 0 <= last - near.living <= ROW_CHANGES:
-            return -1
-        for k in range(near.living + 1, last + 1):
-            change = &world.row_changes[k % ROW_CHANGES]
-            if change.place < 0 or change.before != at:
-                return -1
-            at = change.after
-        return last - near.living if at == world.positions else -1
+        return changes_since(world, near.living, near.positions)
 
     cdef bint catch_up(self, World* world) noexcept nogil:
         if not self.renew(world):

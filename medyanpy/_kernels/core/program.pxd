@@ -66,7 +66,7 @@ cdef enum:
     ROW_CHANGES = 64
 
 
-# A bead that has come or gone, or has become another.
+# A bead that has come or gone, has become another, or has been put elsewhere.
 cdef struct RowChange:
     Py_ssize_t place          # -1: any of them
     long long before          # `positions` before and after it
@@ -106,7 +106,9 @@ cdef struct World:
     int32_t* id_high          # (n,) bits 32 to 47; NULL: all are 0. See noise.pxd
     # (n,) which beads are there; NULL: all are. Rows asleep have no mass, do not move, and take no part in forces.
     signed char* alive
-    long long* living         # one more whenever `alive` or `species` changes; NULL likewise
+    # One more whenever `alive` or `species` changes, or a jump puts a bead elsewhere that it creates others beside; NULL
+    # likewise.
+    long long* living
     const RowChange* row_changes  # (ROW_CHANGES,) the last of these changes: the k-th at k mod ROW_CHANGES
     # (n,) what a bead of a handle with species is, -1 of other beads; NULL: there are no such handles.
     int32_t* species
@@ -169,6 +171,20 @@ cdef inline void mark_grown(World* world, Py_ssize_t node) noexcept nogil:
     """Links of the filament of a node have other subunits than before, or other nodes."""
     world.grown_at[world.grown % GROWN] = <int32_t> node
     world.grown += 1
+
+
+cdef inline long long changes_since(const World* world, long long living, long long positions) noexcept nogil:
+    """How many changes of single beads lead to the state of now from that of these values; -1 where others do."""
+    cdef const RowChange* change
+    cdef long long k, last = living if world.living == NULL else world.living[0]
+    if not 0 <= last - living <= ROW_CHANGES:
+        return -1
+    for k in range(living + 1, last + 1):
+        change = &world.row_changes[k % ROW_CHANGES]
+        if change.place < 0 or change.before != positions:
+            return -1
+        positions = change.after
+    return last - living if positions == world.positions else -1
 
 
 cdef inline bint is_there(const World* world, Py_ssize_t place) noexcept nogil:

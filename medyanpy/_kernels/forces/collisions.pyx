@@ -178,7 +178,9 @@ cdef class Collisions(OfShapes):
         return self.touched_energy(world, False, True, out)
 
     cdef int local_energy(self, World* world, double* out) noexcept nogil:
-        cdef int fault = self.touched_energy(world, self.change.there != self.there, False, out)
+        # Rows are those of the state that was touched.
+        cdef bint other = self.change.there != self.there
+        cdef int fault = self.touched_energy(world, other, not other, out)
         # Shapes stay what they are until the change is made.
         self.enter(False)
         return fault

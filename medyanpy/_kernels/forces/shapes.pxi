@@ -5,10 +5,11 @@ node has then to be watched but for how far it has moved since: distances of sha
 Lists come from spheres around the shapes (neighbors.pyx) and are thinned by true distances and by who collides with
 whom.
 
-Triangles and edges of membranes follow flips. Shapes that a flip changes are found by cells: each has the sphere that
-it would have had when the lists were made, so that the same distances hold for all; of a node that a change puts far
-away, that is where it is put. At the next evaluation they are put into the rows in which they would then have been, and
-edges get the numbers, by which sums are ordered, of their ends.
+Triangles and edges of membranes follow flips, and links the nodes that come and go. Shapes that such a change concerns
+are found by cells: each has the sphere that it would have had when the lists were made, so that the same distances hold
+for all; of a node that comes, or that a change puts far away, that is where it is put. At the next evaluation they are
+put into the rows in which they would then have been, and edges get the numbers, by which sums are ordered, of their
+ends.
 """
 import numpy as np
 
@@ -21,12 +22,12 @@ from medyanpy._kernels.core.box cimport displacement, has_lengths, nearest_image
 from medyanpy._kernels.core.closest_points cimport Closest, point_to_segment, point_to_triangle, segment_to_segment
 from medyanpy._kernels.beads.membrane cimport faces_of_flip
 from medyanpy._kernels.core.local_terms cimport Few
-from medyanpy._kernels.core.neighbors cimport NOT_STRAY, ROWS_PER_BLOCK, NeighborList, Neighbors
+from medyanpy._kernels.core.neighbors cimport GONE, NOT_STRAY, ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.core.parallel cimport (
     SUM_BLOCK, n_blocks, ordered_max, over_blocks, record_fault, sum_in_blocks,
 )
 from medyanpy._kernels.core.program cimport (
-    Change, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, Operation, Quad, World, is_there,
+    Change, LOST_COUNT, NOT_FINITE, OUT_OF_MEMORY, Operation, Quad, ROW_CHANGES, World, changes_since, is_there,
 )
 from medyanpy._kernels.core.sites cimport HERE, PARKED, SiteArrays, SiteRows, SiteTable
 from medyanpy._kernels.core.triangles cimport Triangles, corner_after, corner_before
@@ -77,6 +78,12 @@ cdef inline Py_ssize_t _corner(const Shapes* t, Py_ssize_t m) noexcept nogil:
 
 cdef inline int _corners(const Shapes* t, Py_ssize_t m) noexcept nogil:
     return 1 if m < t.n_points else t.width
+
+
+cdef inline void _rest(const Shapes* t, Py_ssize_t m) noexcept nogil:
+    """Nothing acts on a shape: what has an empty row stays like this until its row is another."""
+    memset(t.f + 3 * _corner(t, m), 0, 3 * _corners(t, m) * sizeof(double))
+    t.energy[m] = 0.0
 
 
 cdef inline Py_ssize_t _shape(const Shapes* t, Py_ssize_t corner) noexcept nogil:
@@ -240,9 +247,7 @@ cdef int _thin(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     for s in range(first, last):
         m = near.member[s]
         met = 0
-        # What has nobody near it stays like this until its row is another.
-        memset(t.f + 3 * _corner(t, m), 0, 3 * _corners(t, m) * sizeof(double))
-        t.energy[m] = 0.0
+        _rest(t, m)
         for k in range(near.count[s]):
             other = near.member[row[k]]
             if _is_near(t, world, m, other):
@@ -365,7 +370,8 @@ cdef class Search:
 
     # Where a few shapes change --------------------------------------------------------------------------------------
 
-    cdef int prepare(self, World* world) noexcept nogil:
+    cdef int make_ready(self, World* world) noexcept nogil:
+        """Tables for changes."""
         if self.shapes.n == 0:
             return 0
         if self.marks is None:
@@ -393,6 +399,13 @@ cdef class Search:
             self.own[k, c] = self.their[k, c] = node[c]
         self.n_touched += 1
         return k
+
+    cdef void take_corner(self, Py_ssize_t corner, bint renews) noexcept nogil:
+        cdef Py_ssize_t m = _shape(&self.shapes, corner)
+        if renews:
+            self.changed.add(m)
+        else:
+            self.touch(m)
 
     cdef void touch_changed(self, const Change* change) noexcept nogil:
         """Of shapes that may have got other corners, those with one that moves."""
@@ -460,24 +473,50 @@ cdef class Search:
         """Take shapes that have changed out of all rows; False: there is no memory."""
         cdef Shapes* t = &self.shapes
         cdef Neighbors* near = t.near
-        cdef Py_ssize_t i, m, s
-        cdef int32_t slot
+        cdef Py_ssize_t i, m
+        cdef int32_t slot, other
         cdef int k
-        for s in range(near.n if t.n > 0 else 0):
-            if near.count[s] > 0:
-                m = near.member[s]
-                memset(t.f + 3 * _corner(t, m), 0, 3 * _corners(t, m) * sizeof(double))
-                t.energy[m] = 0.0
         for i in range(self.changed.n):
             m = self.changed.items[i]
             slot = near.slot_of[m]
-            for k in range(near.count[slot] if slot >= 0 else 0):
+            if slot < 0:
+                continue
+            for k in range(near.count[slot]):
                 # Rows move as others get shorter.
-                if not self.neighbors.strike(near.slot_of[near.row_of[m][k]], <int32_t> m):
+                other = near.row_of[m][k]
+                if not self.neighbors.strike(near.slot_of[other], <int32_t> m):
                     return False
-            if slot >= 0 and not self.neighbors.resize(slot, 0):
+                if near.count[near.slot_of[other]] == 0:
+                    _rest(t, other)
+            _rest(t, m)
+            if not self.neighbors.resize(slot, 0):
                 return False
         return True
+
+    cdef bint renew(self, World* world, const double* x) noexcept nogil:
+        """Let others find shapes that have changed where their corners have places x, and those that are not there
+        nowhere; False: all lists are better made again."""
+        cdef Neighbors* near = self.shapes.near
+        cdef const int32_t* node
+        cdef Py_ssize_t i
+        cdef int32_t m
+        cdef int k
+        if self.changed.n > 0 and near.n == 0:
+            return False
+        for i in range(self.changed.n):
+            m = self.changed.items[i]
+            node = self.shapes.node + _corner(&self.shapes, m)
+            self.there[m] = HERE
+            for k in range(_corners(&self.shapes, m)):
+                if not is_there(world, node[k]):
+                    self.there[m] = PARKED
+            if self.there[m] == HERE:
+                self.groups_changed |= near.groups[m]
+                self.neighbors.show(m)
+                self.settle(world, m, x)
+            elif near.slot_of[m] >= 0:
+                self.neighbors.hide(near.slot_of[m])
+        return not self.neighbors.has_many_strays() and self.n_large <= MOST_LARGE
 
     cdef int number(self, World* world, const int32_t* to) noexcept nogil:
         """Give all shapes other numbers, in which those that have not changed follow each other as before."""
@@ -485,6 +524,9 @@ cdef class Search:
         cdef int32_t* row = NULL
         cdef Py_ssize_t s
         cdef int k
+        for s in range(near.n):
+            # The shape that gets its number may have an empty row.
+            _rest(&self.shapes, near.member[s])
         for s in range(near.n):
             if s % ROWS_PER_BLOCK == 0:
                 row = near.rows[s // ROWS_PER_BLOCK]
@@ -509,7 +551,7 @@ cdef class Search:
         cdef int32_t m, other
         for i in range(self.changed.n):
             m = self.changed.items[i]
-            n = self.seek(then, m) if near.slot_of[m] >= 0 else 0
+            n = self.seek(then, m) if self.there[m] == HERE else 0
             if n < 0:
                 return False
             for k in range(n):
@@ -817,14 +859,21 @@ cdef class OfShapes(Operation):
     cdef int follow(self, World* world) noexcept nogil:
         """Lists that are complete for the positions of now."""
         cdef Nodes* t = &self.nodes
-        cdef bint stale = not self.valid or (world.living != NULL and world.living[0] != self.living)
         cdef bint other = self.has_other_faces(world)
+        cdef bint stale = not self.valid or other or not has_lengths(&world.box, self.length)
+        cdef bint known = False
         cdef Py_ssize_t b
         cdef int fault
+        if not stale and world.living != NULL and world.living[0] != self.living:
+            fault = self.make_ready(world)
+            if fault != 0:
+                return fault
+            # Then no other node has moved.
+            known = changes_since(world, self.living, self.positions) > 0
+            stale = not self.renew(world)
         self.world = world.number
         self.positions = world.positions
-        stale |= other or not has_lengths(&world.box, self.length)
-        if not stale:
+        if not stale and not known:
             over_blocks(_compare, t, world, t.n, BLOCK)
             for b in range(n_blocks(t.n, BLOCK)):
                 stale |= t.stale[b]
@@ -850,6 +899,23 @@ cdef class OfShapes(Operation):
         self.valid = fault == 0
         self.builds += 1
         return fault
+
+    cdef bint renew(self, World* world) noexcept nogil:
+        """Whether it is known which nodes have come, gone or been put elsewhere: their shapes are then to be mended."""
+        cdef Py_ssize_t place
+        cdef long long k
+        if self.world != world.number or not 0 <= world.living[0] - self.living <= ROW_CHANGES:
+            return False
+        for k in range(self.living + 1, world.living[0] + 1):
+            place = world.row_changes[k % ROW_CHANGES].place
+            if place < 0:
+                return False
+            if self.take_node(<int32_t> place, True):
+                memcpy(self.nodes.built + 3 * place, world.x + 3 * place, 3 * sizeof(double))
+                self.was_mended = True
+        self.living = world.living[0]
+        return self.first.renew(world, self.nodes.built) and self.second.renew(world, self.nodes.built) and (
+            self.third is None or self.third.renew(world, self.nodes.built))
 
     cdef int mend(self, World* world) noexcept nogil:
         """Put shapes that have changed into the rows in which they would be if the lists had been made with them."""
@@ -930,16 +996,18 @@ cdef class OfShapes(Operation):
         if not self.is_current(world, world.positions):
             fault = self.follow(world)
         if fault == 0:
-            fault = self.first.prepare(world)
-        if fault == 0:
-            fault = self.second.prepare(world)
-        if fault == 0 and self.third is not None:
-            fault = self.third.prepare(world)
+            fault = self.make_ready(world)
         if fault == 0 and self.has_edges and self.edge_of is None:
             for k in range(self.n_sheets):
                 if self.sheets[k].edge >= 0 and not self.draw_edges(world, self.sheets + k):
                     fault = record_fault(world, LOST_COUNT, self.sheets[k].first_vertex, self.sheets[k].first_face)
         return fault
+
+    cdef int make_ready(self, World* world) noexcept nogil:
+        cdef int fault = self.first.make_ready(world)
+        if fault == 0:
+            fault = self.second.make_ready(world)
+        return self.third.make_ready(world) if fault == 0 and self.third is not None else fault
 
     cdef bint touch(self, World* world, const Change* change) noexcept nogil:
         cdef const Quad* quads = change.back if change.there else change.quads
@@ -973,27 +1041,30 @@ cdef class OfShapes(Operation):
 
     cdef void take_moved(self, const Change* change) noexcept nogil:
         """Shapes with a corner that moves."""
-        cdef const SiteRows* t = &self.sites.rows
-        cdef Py_ssize_t i, s, owner, corner
+        cdef Py_ssize_t i
         for i in range(change.n_moved):
-            owner = self.sites.owner_of(change.moved[i])
-            if owner < 0:
-                continue
-            for s in range(t.owner_start[owner], t.owner_start[owner + 1]):
-                corner = t.owner_site[s]
-                if corner < self.first.n_corners:
-                    self.first.touch(_shape(&self.first.shapes, corner))
-                    continue
-                corner -= self.first.n_corners
-                if corner < self.second.n_corners:
-                    self.second.touch(_shape(&self.second.shapes, corner))
-                else:
-                    self.third.touch(_shape(&self.third.shapes, corner - self.second.n_corners))
+            self.take_node(change.moved[i], False)
         if change.n_beads > 0 and self.was_mended:
             # Sites have the corners that there were before.
             self.second.touch_changed(change)
             if self.third is not None:
                 self.third.touch_changed(change)
+
+    cdef bint take_node(self, int32_t place, bint renews) noexcept nogil:
+        """Touch the shapes with a node as a corner, or let them be mended; whether there are any."""
+        cdef const SiteRows* t = &self.sites.rows
+        cdef Py_ssize_t owner = self.sites.owner_of(place), s, corner
+        for s in range(t.owner_start[owner] if owner >= 0 else 0, t.owner_start[owner + 1] if owner >= 0 else 0):
+            corner = t.owner_site[s]
+            if corner < self.first.n_corners:
+                self.first.take_corner(corner, renews)
+                continue
+            corner -= self.first.n_corners
+            if corner < self.second.n_corners:
+                self.second.take_corner(corner, renews)
+            else:
+                self.third.take_corner(corner - self.second.n_corners, renews)
+        return owner >= 0
 
     cdef Sheet* sheet_of(self, Py_ssize_t face) noexcept nogil:
         """The membrane of a face; NULL: it has no shapes here."""

@@ -39,7 +39,7 @@ from libc.stdint cimport int32_t, int64_t
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos_
-from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown, mark_moved
+from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Joint, Place
@@ -504,7 +504,7 @@ cdef class Polymerization(JumpOperation):
         for c in range(3):
             there[c] = x[c]
         mark_grown(world, stays)
-        mark_moved(world)
+        self.room.note(world, stays)
         fault = self.weights.around(world, change, 2, &every, &counted)
         if fault != 0:
             return fault
@@ -538,7 +538,7 @@ cdef class Polymerization(JumpOperation):
                 world.v[3 * other + c] = v[c]
             self.room.settle(world, other)
             self.room.note(world, other)
-        mark_moved(world)
+        self.room.note(world, stays)
         return 0
 
     cdef void draw_direction(self, double bending, const double* d, double* cosine, double* out, Draws* draws,
