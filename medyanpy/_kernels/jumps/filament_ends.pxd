@@ -55,6 +55,7 @@ cdef class FilamentEnds:
     # Where nodes come and go: places (filaments, width) that they may have in order, and what `rows` were made for.
     cdef Room room
     cdef const int32_t[:, ::1] slots
+    cdef const int32_t[::1] filament_of   # by place, -1 of other beads
     cdef double[:, ::1] room_for
     cdef long long living
     cdef long long seen
@@ -66,6 +67,7 @@ cdef class FilamentEnds:
 
     # Ends as they are now; the caller asks before it looks at them.
     cdef void find(self, World* world) noexcept nogil
+    cdef void find_end(self, Py_ssize_t k) noexcept nogil
     cdef const End* end(self, Py_ssize_t k) noexcept nogil
     cdef const Place* place(self, Py_ssize_t k) noexcept nogil
     # Of filaments whose nodes come and go. Move one within its room, so that it can grow by a step outwards: False

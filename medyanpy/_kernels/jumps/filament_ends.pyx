@@ -1,6 +1,7 @@
 """Ends of the filaments of one handle, for the jumps that act on them.
 
-Where nodes come and go, ends are looked for once beads have been created or removed, or arrays written to from outside.
+Where nodes come and go, ends are looked for once beads have been created or removed, or arrays written to from outside:
+those of the filaments that this concerns, where that is known.
 """
 import numpy as np
 
@@ -11,7 +12,7 @@ from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
-from medyanpy._kernels.core.program cimport World, mark_grown
+from medyanpy._kernels.core.program cimport ROW_CHANGES, World, mark_grown
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.jump cimport Draws, draw_maxwell
 
@@ -58,7 +59,8 @@ cdef class FilamentEnds:
     caps : (beads,) int32
         By place, the state: which ends are capped.
     at : (n, 3) int32
-        `Place` of each end; the second is found where nodes come and go, and not used elsewhere.
+        `Place` of each end; the second is found where nodes come and go, and not used elsewhere. There, ends are those
+        of all filaments in order, as many of each.
     room : Room, optional
         Where nodes come and go,
     slots : (filaments, width) int32
@@ -75,6 +77,9 @@ cdef class FilamentEnds:
         self.at = at
         if slots is not None:
             self.room_for = np.zeros((slots.shape[1], 8))
+            of = np.full(caps.shape[0], -1, np.int32)
+            of[np.asarray(slots)] = np.arange(slots.shape[0])[:, None]
+            self.filament_of = of
         self.living = self.seen = -1
         self.keep([])
 
@@ -103,37 +108,49 @@ cdef class FilamentEnds:
         return <const Place*> &self.at[k, 0]
 
     cdef void find(self, World* world) noexcept nogil:
-        cdef Place* one
-        cdef End* end
-        cdef const int32_t* slot
-        cdef Py_ssize_t j, k, width
-        cdef int outwards
+        cdef Py_ssize_t i, each, place
+        cdef int32_t filament
+        cdef long long k, last
+        cdef bint known
         if self.slots is None or (self.living == self.room.living[0] and self.seen == world.written):
             return
-        self.living = self.room.living[0]
+        last = self.room.living[0]
+        known = self.seen == world.written and 0 <= last - self.living <= ROW_CHANGES
+        each = self.n // self.slots.shape[0]
+        for k in range(self.living + 1, last + 1 if known else 0):
+            place = self.room.row_changes[k % ROW_CHANGES].place
+            if place < 0:
+                known = False
+                break
+            filament = self.filament_of[place]
+            for i in range(each * filament, each * (filament + 1) if filament >= 0 else 0):
+                self.find_end(i)
+        for i in range(0 if known else self.n):
+            self.find_end(i)
+        self.living = last
         self.seen = world.written
-        width = self.slots.shape[1]
-        for k in range(self.n):
-            one = <Place*> &self.at[k, 0]
-            end = <End*> &self.rows[k, 0]
-            slot = &self.slots[one.filament, 0]
-            outwards = one.step
-            j = one.at
-            if not self.room.alive[slot[j]] or (0 <= j + outwards < width and self.room.alive[slot[j + outwards]]):
-                # It is not where it was.
-                j = 0 if outwards < 0 else width - 1
-                while 0 <= j < width and not self.room.alive[slot[j]]:
-                    j -= outwards
-            end[0] = End(-1, -1, -1, -1)
-            if not 0 <= j < width:
-                continue
-            one.at = <int32_t> j
-            end.node = slot[j]
-            end.before = slot[j - outwards]
-            end.link = end.before if outwards > 0 else end.node
-            j -= 2 * outwards
-            if 0 <= j < width and self.room.alive[slot[j]]:
-                end.inner = slot[j] if outwards > 0 else slot[j - 1]
+
+    cdef void find_end(self, Py_ssize_t k) noexcept nogil:
+        cdef Place* one = <Place*> &self.at[k, 0]
+        cdef End* end = <End*> &self.rows[k, 0]
+        cdef const int32_t* slot = &self.slots[one.filament, 0]
+        cdef Py_ssize_t j = one.at, width = self.slots.shape[1]
+        cdef int outwards = one.step
+        if not self.room.alive[slot[j]] or (0 <= j + outwards < width and self.room.alive[slot[j + outwards]]):
+            # It is not where it was.
+            j = 0 if outwards < 0 else width - 1
+            while 0 <= j < width and not self.room.alive[slot[j]]:
+                j -= outwards
+        end[0] = End(-1, -1, -1, -1)
+        if not 0 <= j < width:
+            return
+        one.at = <int32_t> j
+        end.node = slot[j]
+        end.before = slot[j - outwards]
+        end.link = end.before if outwards > 0 else end.node
+        j -= 2 * outwards
+        if 0 <= j < width and self.room.alive[slot[j]]:
+            end.inner = slot[j] if outwards > 0 else slot[j - 1]
 
     cdef bint is_held(self, Py_ssize_t filament, int64_t low, int64_t high) noexcept nogil:
         cdef Py_ssize_t k
