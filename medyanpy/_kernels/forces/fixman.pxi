@@ -26,15 +26,18 @@
 #
 # Open filaments have f = 0 but for the last element. So a joint has dU/d(e_i.e'_k) = -kT q S, and with i = k = 0 forces
 # are those of bending.
+import numpy as np
+
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.elementary cimport log_
+from medyanpy._kernels.core.local_terms cimport TermForce
 from medyanpy._kernels.forces.joints cimport (
     BATCH, Chain, find_directors, find_links, one_minus_cosine, pull, push, push_directors, ROOM, ROW_BLOCK, Rows,
 )
 from medyanpy._kernels.core.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
-from medyanpy._kernels.core.program cimport NOT_FINITE, Operation, World
+from medyanpy._kernels.core.program cimport NOT_FINITE, World
 
 cdef enum:
     # Numbers of a block, row by row.
@@ -294,7 +297,7 @@ cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return 0
 
 
-cdef class Fixman(Operation):
+cdef class Fixman(TermForce):
     """node, owned, director (rows + 4,): the table, with two rows before the first and after the last. q (rows + 4,
     BLOCK) is 0 where there is no joint. start, nodes (filaments,): row of the first node of each, and how many it has.
     kT: pN nm.
@@ -303,7 +306,7 @@ cdef class Fixman(Operation):
     cdef list arrays
     cdef Py_ssize_t rows
     cdef Py_ssize_t filaments
-    cdef Py_ssize_t block
+    cdef Py_ssize_t per_block
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const int32_t[::1] director,
                  const double[:, ::1] q, const int32_t[::1] start, const int32_t[::1] nodes, bint closed, double kT,
@@ -328,13 +331,26 @@ cdef class Fixman(Operation):
         self.task.h = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
         self.task.energy = zeros(self.arrays, self.filaments)
         # Filaments per block: as many as have the rows of a block.
-        self.block = max(1, ROW_BLOCK * self.filaments // node.shape[0])
+        self.per_block = max(1, ROW_BLOCK * self.filaments // node.shape[0])
+        # A term is a filament.
+        self.loops(_filaments, &self.task, self.task.energy, 1)
+
+    def named(self):
+        starts = np.asarray(<const int32_t[:self.filaments]> self.task.start)
+        nodes = np.asarray(<const int32_t[:self.filaments]> self.task.nodes)
+        terms = np.repeat(np.arange(self.filaments, dtype=np.int32), nodes)
+        rows = np.repeat(starts - (np.cumsum(nodes) - nodes), nodes) + np.arange(len(terms))
+        return np.asarray(<const int32_t[:self.rows]> self.task.rows.node)[rows], terms, self.filaments
+
+    cdef int look(self, World* world, Py_ssize_t term) noexcept nogil:
+        cdef Py_ssize_t first = self.task.start[term]
+        return _cosines(&self.task, world, first, first + self.task.nodes[term], 0)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault
         self.energy = 0.0
         over_blocks(_cosines, &self.task, world, self.rows, ROW_BLOCK)
-        fault = over_blocks(_filaments, &self.task, world, self.filaments, self.block)
+        fault = over_blocks(_filaments, &self.task, world, self.filaments, self.per_block)
         if fault != 0:
             return fault
         over_blocks(_forces, &self.task, world, self.rows, ROW_BLOCK)
