@@ -400,15 +400,17 @@ class BrownianIntegrator(_ThermalIntegrator):
 
     In the scheme of Leimkuhler and Matthews the noise of a plain bead is the mean of that of this step and the one
     before. Averages over equilibrium are of order 2, exact where forces are linear. Constraints may hold the beads:
-    links of filaments, surfaces, constraints of your own (:doc:`/theory/brownian`).
+    links of filaments, surfaces, constraints of your own. In-triangle points fly over their membrane
+    (:doc:`/theory/brownian`).
 
     It replaces words with friction where velocities relax much faster (m/γ) than forces change; the timestep is then
     bounded by the stiffness k: :math:`h \ll \gamma/k`. Masses and inertias have no effect, velocities and kinetic
     energies are 0, temperatures nan. Forces of all groups act in every step. All work of steps is heat.
 
     Every moving bead needs friction, an oriented one of rotation too. Filaments with directors or with frictions along
-    and across, and in-triangle points, are refused. Euler and Maruyama's scheme refuses constraints, the other one
-    bodies that turn, hydrodynamic interactions, and connected beads whose friction over mass differs.
+    and across are refused. Euler and Maruyama's scheme refuses constraints and in-triangle points. The other one
+    refuses bodies that turn, hydrodynamic interactions, constraints and flips of edges with in-triangle points, and
+    frictions over masses that differ among connected beads, or among points and a membrane that moves.
 
     Parameters
     ----------

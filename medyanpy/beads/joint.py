@@ -608,6 +608,8 @@ class JointFlow(ConstraintFlow):
             self.obstacle = self.obstacle_to_flights = "directors are among its beads, and move with velocities"
         elif any(handle in joint.handles for handle in joint.topology.oriented_handles):
             self.obstacle = self.obstacle_to_flights = "bodies are among its beads, which turn with angular momenta"
+        elif joint.has_points:
+            self.obstacle = self.obstacle_to_flights = "in-triangle points among its beads fly with velocities"
         elif not self._is_even:
             self.obstacle_to_flights = self.UNEVEN
 

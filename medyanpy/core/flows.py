@@ -100,6 +100,14 @@ def euler_maruyama(
     return c1, np.sqrt(2.0 * kT * c1)
 
 
+def leimkuhler_matthews(
+    friction: np.ndarray, h: float, kT: float, movable: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return c1, as `euler_maruyama`, and c2 of D in two flights, v <- c2 xi."""
+    c1, c2 = euler_maruyama(friction, h, kT, movable)
+    return c1, (1.0 / h) * c2
+
+
 class Flow:
     """Operations around the letters of a word, and in place of them.
 

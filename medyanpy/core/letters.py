@@ -12,7 +12,7 @@ import numpy as np
 
 from medyanpy._kernels.letters.kick import Kick
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
-from medyanpy.core.flows import euler_maruyama, ornstein_uhlenbeck
+from medyanpy.core.flows import euler_maruyama, leimkuhler_matthews, ornstein_uhlenbeck
 from medyanpy.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -105,17 +105,22 @@ def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
 def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list[Any]:
     """Return the operations of a displacement by forces, which are first added up."""
     forces, store = schedule.force_sums[letter.group], schedule.store
-    coefficients = schedule.coefficients(stage, euler_maruyama, store.inverse_of_the_living > 0.0)
-    c1, c2 = (c[: schedule.layout.first_oriented] for c in coefficients)
+    movable = store.inverse_of_the_living > 0.0
     if not schedule.integrator._in_flights:
+        coefficients = schedule.coefficients(stage, euler_maruyama, movable)
+        c1, c2 = (c[: schedule.layout.first_oriented] for c in coefficients)
         return [forces, *store.looked_at([brownian.Displacement(stage.index, forces, c1, c2)])]
+    c1, c2 = schedule.coefficients(stage, leimkuhler_matthews, movable)
     kept = schedule.remembered.setdefault("noise", np.zeros((schedule.layout.n, 3)))
-    kick, half, noise = (replace(stage, kind=kind, h=0.5 * stage.h) for kind in "BAO")
-    flight = schedule.around(half, store.looked_at([drift.Drift(half.h, store.before)]))
+    kick, half, over, noise = (replace(stage, kind=kind, h=0.5 * stage.h) for kind in "BAGO")
+    fly = schedule.around(half, _fly(schedule, letter, half))
+    points = _fly_over_meshes(schedule, letter, over)
+    fly_over = schedule.around(over, points) if points else []
+    # B, A, G, O, G, A of beads with the masses γh/2.
     return [
-        *schedule.around(kick, [forces, brownian.Push(c1, 2.0 / stage.h, kept, forces=forces)]), *flight,
-        *schedule.around(noise, [brownian.Redraw(c2, 1.0 / stage.h, kept, stage.index)]), *flight,
-        brownian.Keep(c1, 0.0, kept),
+        *schedule.around(kick, [brownian.Restore(kept), Kick(forces, 2.0 / stage.h, rates=c1)]), *fly, *fly_over,
+        *schedule.around(noise, [thermostat.Thermostat(stage.index, np.zeros(len(c2)), c2)]), *fly_over, *fly,
+        brownian.Keep(kept),
     ]  # fmt: skip
 
 

@@ -541,8 +541,8 @@ def check_word(system: System, integrator: SplittingIntegrator) -> None:
     kinds = {letter.kind for letter in integrator.letters}
     points = system.topology.point_handles
     if points and integrator.overdamped:
-        raise ParameterError(f"BrownianIntegrator cannot move {points[0]!r}: it moves by G alone, with velocities")
-    if points and "G" not in kinds:
+        _check_overdamped_points(system, integrator)
+    elif points and "G" not in kinds:
         raise ParameterError(
             f"the word {integrator.word!r} has no G, but {points[0]!r} moves by G alone: "
             "use BAGOGAB instead of BAOAB, BAGAB instead of BAB"
@@ -557,6 +557,40 @@ def check_word(system: System, integrator: SplittingIntegrator) -> None:
                 raise ParameterError(
                     f"the word {integrator.word!r} never kicks group {force.group}, to which {name} belongs"
                 )
+
+
+def _check_overdamped_points(system: System, integrator: SplittingIntegrator) -> None:
+    """Check that in-triangle points can move without velocities.
+
+    The recoil of flights over a membrane that moves goes by masses, so that friction over mass must be one number for
+    its vertices and all points in it.
+    """
+    for points in system.topology.point_handles:
+        if not integrator._in_flights:
+            raise ParameterError(
+                f"BrownianIntegrator cannot move {points!r}: its points fly over triangles: give "
+                "scheme='Leimkuhler-Matthews'"
+            )
+        membrane = points.membrane
+        for jump in system.jumps:
+            if jump.flips_edges_of is membrane:
+                raise ParameterError(
+                    f"BrownianIntegrator cannot move {points!r}: {jump.name} flips edges of {membrane!r}, and the "
+                    "noise kept from the step before belongs to the triangles there were: use BAGOGAB"
+                )
+        free = ~membrane.kind.fixed_beads
+        if not free.any():
+            continue
+        own = [(one.friction, one.mass) for one in points._species] or [(points.friction, points.mass)]
+        own.append((membrane.friction[free], membrane.mass[free]))
+        rates = np.concatenate([np.ravel(np.divide(*numbers)) for numbers in own])
+        low, high = rates.min(), rates.max()
+        if high - low > 1e-9 * high:
+            raise ParameterError(
+                f"BrownianIntegrator cannot move {points!r} in a membrane that moves: friction over mass is from "
+                f"{low:.6g} to {high:.6g} 1/s among these points and the vertices of {membrane!r}, and must be one "
+                "number: masses have no other effect, so give masses in this ratio"
+            )
 
 
 def _check_jumps(system: System, integrator: SplittingIntegrator) -> None:

@@ -76,7 +76,12 @@ def uniform_weights(n, rng):
     return w
 
 
-def run_ours(mesh, copies, points_per_copy, timestep, steps, bond=None, recoil_mass=1.0):
+def brownian(h):
+    """Without velocities. Masses are as frictions here, which this needs."""
+    return mp.BrownianIntegrator(h, kT=KT, seed=31, scheme="Leimkuhler-Matthews")
+
+
+def run_ours(mesh, copies, points_per_copy, integrator, steps, bond=None, recoil_mass=1.0):
     """Final vertices (copies, V, 3), barycentric coordinates (copies, points, 3) and triangles."""
     topology = mp.Topology()
     many = copies_of(mesh, copies)
@@ -91,8 +96,9 @@ def run_ours(mesh, copies, points_per_copy, timestep, steps, bond=None, recoil_m
         # The first point of each copy to its first vertex.
         pairs = np.column_stack([points.beads[::points_per_copy], membrane.beads[:: len(mesh.vertices)]])
         system.add_force(mp.forces.HarmonicBonds(pairs, *bond))
-    context = mp.Context(system, mp.BAGOGABIntegrator(timestep, kT=KT, seed=31), threads=1)
-    context.set_velocities_to_temperature(kT=KT, seed=32)
+    context = mp.Context(system, integrator, threads=1)
+    if not integrator.overdamped:
+        context.set_velocities_to_temperature(kT=KT, seed=32)
     context.step(steps)
     state = context.get_state(positions=True)
     x = state.positions[membrane.beads].reshape(copies, n_vertices, 3)
@@ -124,8 +130,13 @@ def triangles_with_a_bound_point(n, others, stiffness, length, rng):
     return np.split(np.concatenate(parts)[:n], [3, 6], axis=1)
 
 
+def langevin(h):
+    return mp.BAGOGABIntegrator(h, kT=KT, seed=31)
+
+
 @pytest.mark.slow
-def test_one_free_triangle_with_springs_and_a_bound_point():
+@pytest.mark.parametrize("integrator", [langevin(0.05), brownian(0.01)], ids=["Langevin", "Brownian"])
+def test_one_free_triangle_with_springs_and_a_bound_point(integrator):
     """8 000 copies with one bound and two ideal points against 100 000 independent draws. A recoil 1.15 times too
     strong makes the mean area 2.8 % larger (9.7 standard errors); 2.5 % would be seen, and 0.05 of any distribution
     function.
@@ -135,7 +146,8 @@ def test_one_free_triangle_with_springs_and_a_bound_point():
     copies, others = 8_000, 2
     triangle = mp.TriangleMesh([[0.0, 0, 0], [LENGTH, 0, 0], [0.5 * LENGTH, 0.9 * LENGTH, 0]], [[0, 1, 2]])
     bond = 1.5, 0.8
-    x, weights, _ = run_ours(triangle, copies, 1 + others, 0.05, 400, bond=bond)
+    steps = 800 if integrator.overdamped else 400
+    x, weights, _ = run_ours(triangle, copies, 1 + others, integrator, steps, bond=bond)
 
     def observables(e1, e2, w):
         double_area = np.linalg.norm(np.cross(e1, e2), axis=1)
@@ -157,8 +169,11 @@ def test_one_free_triangle_with_springs_and_a_bound_point():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [0, 1, 6])
-def test_ideal_points_weigh_a_closed_mesh_with_its_area_to_the_power_n(n):
+@pytest.mark.parametrize(
+    ("n", "integrator"), [(0, None), (1, langevin(0.1)), (6, langevin(0.1)), (6, brownian(0.02))],
+    ids=["none", "1, Langevin", "6, Langevin", "6, Brownian"],
+)  # fmt: skip
+def test_ideal_points_weigh_a_closed_mesh_with_its_area_to_the_power_n(n, integrator):
     """6 000 octahedra of springs. Each point pushes with kT: from n = 0 to 6 the mean area grows by 13 %; 2.3 % would
     be seen."""
     copies = 6_000
@@ -174,7 +189,8 @@ def test_ideal_points_weigh_a_closed_mesh_with_its_area_to_the_power_n(n):
     start = np.repeat(octahedron.vertices[:, :, None], copies, axis=2)
     theirs = metropolis(start, log_weight, 120, np.random.default_rng(42), 0.55)
     if n:
-        ours, _weights, faces = run_ours(octahedron, copies, n, 0.1, 300)
+        steps = 900 if integrator.overdamped else 300
+        ours, _weights, faces = run_ours(octahedron, copies, n, integrator, steps)
         x = beads_first(ours)
         # Given the mesh the points are uniform per area: the share of a face is its area's.
         share = np.stack([area_of(x, octahedron.faces[k : k + 1]) for k in range(8)], axis=1)

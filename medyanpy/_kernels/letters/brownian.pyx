@@ -7,15 +7,17 @@ with force, torque, D (6x6, about the centre of mass) and d in the frame of the 
 coupling block of D is not symmetric, the bead turns while it moves and the other way round, and a mean step is left:
 b_k = sum_ij eps_kji D_ij over translations i and rotations j. Derived in docs/theory/brownian.md.
 
-Leimkuhler and Matthews' step, of plain beads, which constraints may hold, in two flights of h/2:
+Leimkuhler and Matthews' step, of plain beads, which constraints may hold, and of in-triangle points, in two flights of
+h/2:
 
     v = kept + 2 F / gamma,    x += h/2 v,    v = sqrt(2 kT / (gamma h)) xi,    x += h/2 v,    kept = v
 
-`Push`, `Redraw` and `Keep` are what is not a flight; constraints do around these what they do around B, O and A.
+Kicks, noise and flights are those of B, O, A and G, with other numbers; here is what keeps the noise between steps.
 """
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport vector
+from medyanpy._kernels.beads.points cimport Frame, frame_of, project
 from medyanpy._kernels.letters.kick cimport ForceSum
 from medyanpy._kernels.core.noise cimport normals_of, six_normals_of
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
@@ -95,44 +97,27 @@ cdef class Displacement(Operation):
         return over_blocks(_displace, &self.task, world, self.n, BLOCK)
 
 
-cdef struct FlightTask:
-    int letter
-    const double* f           # NULL where there are no forces
-    const double* c
-    double by
+cdef struct KeptTask:
     double* kept              # (n, 3)
 
 
-cdef int _push(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef FlightTask* t = <FlightTask*> task
+cdef int _restore(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef KeptTask* t = <KeptTask*> task
+    cdef Frame frame
     cdef Py_ssize_t i
     cdef int c
     for i in range(first, last):
         for c in range(3):
             world.v[3 * i + c] = t.kept[3 * i + c]
-            if t.f != NULL:
-                world.v[3 * i + c] += t.by * t.c[i] * t.f[3 * i + c]
-    return 0
-
-
-cdef int _redraw(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef FlightTask* t = <FlightTask*> task
-    cdef double g[3][NORMALS_BLOCK]
-    cdef Py_ssize_t start, k, n
-    cdef int c
-    start = first
-    while start < last:
-        n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
-        normals_of(world, start, <int> n, t.letter, THERMOSTAT, 0, g[0], g[1], g[2])
-        for k in range(n):
-            for c in range(3):
-                world.v[3 * (start + k) + c] = t.by * t.c[start + k] * g[c][k]
-        start += n
+        if i >= world.n_cartesian and is_there(world, i):
+            # Where an edit has changed its triangle, the noise kept may lead out of that.
+            frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[i - world.n_cartesian], &frame)
+            project(&frame, world.v + 3 * i)
     return 0
 
 
 cdef int _keep(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef FlightTask* t = <FlightTask*> task
+    cdef KeptTask* t = <KeptTask*> task
     cdef double check
     cdef Py_ssize_t i
     cdef int c
@@ -141,52 +126,34 @@ cdef int _keep(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         for c in range(3):
             t.kept[3 * i + c] = world.v[3 * i + c]
             world.v[3 * i + c] = 0.0
-            check += 0.0 * world.x[3 * i + c]
+            check += 0.0 * (world.x[3 * i + c] + t.kept[3 * i + c])
         if not (check == 0.0):
             return record_fault(world, NOT_FINITE, i, -1)
     return 0
 
 
-cdef class _Flight(Operation):
-    """A step of the first n beads between flights, by their c (n,) times a number; kept (m, 3), m >= n."""
-    cdef FlightTask task
-    cdef ForceSum forces
-    cdef list arrays
-    cdef Py_ssize_t n
+cdef class _Kept(Operation):
+    """What is kept (n, 3) of the velocities of flights."""
+    cdef KeptTask task
+    cdef double[:, ::1] kept
 
-    def __init__(self, const double[::1] c, double by, double[:, ::1] kept, int letter=0, ForceSum forces=None):
-        self.n = c.shape[0]
-        self.forces = forces
-        self.arrays = []
-        self.task.letter = letter
-        self.task.c = vector(self.arrays, c)
-        self.task.by = by
-        self.arrays.append(kept)
+    def __init__(self, double[:, ::1] kept):
+        self.kept = kept
         self.task.kept = &kept[0, 0] if kept.shape[0] > 0 else NULL
 
 
-cdef class Push(_Flight):
-    """Velocities are those kept, and what forces add."""
+cdef class Restore(_Kept):
+    """Velocities are those kept."""
 
     cdef int run(self, World* world) noexcept nogil:
-        if self.n == 0:
-            return 0
-        self.task.f = &self.forces.f[0, 0] if self.forces.forces.count > 0 else NULL
-        return over_blocks(_push, &self.task, world, self.n, BLOCK)
+        return over_blocks(_restore, &self.task, world, self.kept.shape[0], BLOCK)
 
 
-cdef class Redraw(_Flight):
-    """Velocities are noise, of the letter of this number."""
-
-    cdef int run(self, World* world) noexcept nogil:
-        return over_blocks(_redraw, &self.task, world, self.n, BLOCK) if self.n > 0 else 0
-
-
-cdef class Keep(_Flight):
+cdef class Keep(_Kept):
     """Velocities are kept, and beads have none."""
 
     cdef int run(self, World* world) noexcept nogil:
-        return over_blocks(_keep, &self.task, world, self.n, BLOCK) if self.n > 0 else 0
+        return over_blocks(_keep, &self.task, world, self.kept.shape[0], BLOCK)
 
 
 cdef struct TensorTask:

@@ -54,6 +54,7 @@ cdef class Kick(Operation):
     cdef ForceSum forces
     cdef KickRule rule        # None: the sum of forces as it is
     cdef double h
+    cdef const double[::1] rates      # None: inverse masses
     # Of the watch that comes next: per bead a bound of its squared speed, and where to note that all of a block are
     # within theirs. Empty where another operation comes next.
     cdef const double[::1] limit

@@ -259,6 +259,7 @@ cdef class ForceSum(Operation):
 cdef struct KickTask:
     const double* f
     const double* chain       # NULL where no point has passed anything on
+    const double* rate        # (n,) what a force changes velocities by: inverse masses, or others given
     const Momenta* momenta
     const double* drive
     double h
@@ -276,11 +277,11 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     if chain != NULL and first < world.n_vertices:
         first_plain = min(last, world.n_vertices)
         for i in range(first, first_plain):
-            s = h * world.inverse_mass[i]
+            s = h * t.rate[i]
             for k in range(3 * i, 3 * i + 3):
                 v[k] += s * (f[k] + chain[k])
     for i in range(first_plain, last):
-        s = h * world.inverse_mass[i]
+        s = h * t.rate[i]
         for k in range(3 * i, 3 * i + 3):
             v[k] += s * f[k]
     if t.limit != NULL:
@@ -326,7 +327,7 @@ cdef int _kick_points(void* task, World* world, Py_ssize_t first, Py_ssize_t las
         if not is_there(world, i):
             continue
         f = t.f + 3 * i
-        s = t.h * world.inverse_mass[i]
+        s = t.h * t.rate[i]
         v = world.v + 3 * i
         frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[p], &frame)
         u[0] = v[0] + s * f[0]
@@ -349,12 +350,14 @@ cdef class KickRule:
 
 
 cdef class Kick(Operation):
-    """B for a time h by the forces of a ForceSum, or by what a rule makes of them."""
+    """B for a time h by the forces of a ForceSum, or by what a rule makes of them; with other rates (n,) in place of
+    inverse masses, where they are given."""
 
-    def __init__(self, ForceSum forces, double h, KickRule rule=None):
+    def __init__(self, ForceSum forces, double h, KickRule rule=None, const double[::1] rates=None):
         self.forces = forces
         self.h = h
         self.rule = rule
+        self.rates = rates
         self.tell(np.empty(0), np.empty(0, np.int8))
 
     def tell(self, const double[::1] limit, signed char[::1] calm):
@@ -379,6 +382,9 @@ cdef class Kick(Operation):
         task.chain = NULL
         if self.forces.acts_on_points and world.membranes_move:
             task.chain = &self.forces.chain[0, 0]
+        task.rate = world.inverse_mass
+        if self.rates is not None:
+            task.rate = &self.rates[0]
         task.h = self.h * world.pace
         task.limit = &self.limit[0] if self.limit.shape[0] > 0 else NULL
         task.calm = &self.calm[0] if self.limit.shape[0] > 0 else NULL
