@@ -2,7 +2,7 @@
 
 import weakref
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -165,8 +165,13 @@ class Jump(Parameterized):
         """Return remarks on bound forces that make its trials slow."""
         return []
 
-    def _remarks_on_whole_energies(self, slow: list[str], trials: float, what: str) -> "list[Remark]":
-        """Return a remark on forces, by name, whose whole energy each of so many trials a step evaluates twice."""
+    def _remarks_on_whole_energies(
+        self, schedule: "Schedule", rate: float, what: str, is_slow: Callable[[Force, Operation], bool]
+    ) -> "list[Remark]":
+        """Return a remark on forces whose whole energy each trial evaluates twice, at so many trials in a second."""
+        named = zip(schedule.system.force_names, schedule.system.forces, schedule.bound, strict=True)
+        slow = [name for name, force, bound in named if is_slow(force, bound)]
+        trials = rate * schedule.integrator.timestep
         if not slow or trials < _FEW:
             return []
         text = (

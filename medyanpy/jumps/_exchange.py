@@ -21,6 +21,8 @@ from medyanpy.pools import MoleculePool
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Remark
+    from medyanpy.forces import Force
     from medyanpy.jumps._base import Jump
 
 __all__ = ["ExchangeForm"]
@@ -140,7 +142,17 @@ class ExchangeForm(SpeciesForm):
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         named = zip(schedule.system.forces, schedule.bound, strict=True)
-        operation.feel([bound for force, bound in named if any(one in force.handles for one in self.births)])
+        operation.feel([bound for force, bound in named if self._acts_on_births(force)])
+
+    def _acts_on_births(self, force: "Force") -> bool:
+        return any(one in force.handles for one in self.births)
+
+    def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
+        def is_slow(force: "Force", bound: Any) -> bool:
+            return self._acts_on_births(force) and not bound.tells_single_beads
+
+        rate = self.rates[0] * len(self._beads.handle)
+        return self._jump._remarks_on_whole_energies(schedule, rate, "an event", is_slow)
 
     def fastest(self, kT: float | None) -> float:
         return float(self.rates[0] if self._points is None else max(self.rates))

@@ -10,6 +10,7 @@ from medyanpy.beads import GrowingFilaments
 from medyanpy.core.columns import CAPS
 from medyanpy.core.growing_sites import HANDLE, SPACING, UNBINDS, WIDTH, nodes_in, room_in, unbinding
 from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.forces import EllipsoidCollisions
 from medyanpy.forces.filaments import FilamentBending, FixmanPotential, _sincos
 from medyanpy.jumps._base import Jump, argument, declared, number
 from medyanpy.pools import MoleculePool, Species, pool_species
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.engine.worksheet import Remark
     from medyanpy.forces import Force
 
 __all__ = [
@@ -162,6 +164,18 @@ class TurnoverJump(Jump):
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.weights.take(schedule.bound, asked(schedule, self.forces), None, None)
+
+    def _trials(self, operation: Any, schedule: "Schedule") -> float:
+        """Return how often energies are asked for at the start, 1/s."""
+        raise NotImplementedError
+
+    def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
+        return self._remarks_on_whole_energies(schedule, self._trials(operation, schedule), "an event", _is_slow)
+
+
+def _is_slow(force: "Force", bound: Any) -> bool:
+    # An ellipsoid near nodes that come is another one in each state.
+    return not bound.has_local_difference or isinstance(force, EllipsoidCollisions)
 
 
 def most_at_start(species: Species) -> float:

@@ -357,12 +357,12 @@ class PointForm(SpeciesForm):
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
         whole = operation.forces.operations
-        named = zip(schedule.system.force_names, schedule.bound, strict=True)
-        slow = [name for name, bound in named if any(bound is one for one in whole)]
-        if not slow or schedule.integrator.kT is None:
+        if not whole or schedule.integrator.kT is None:
             return []
         rate = self._attempts(schedule.integrator.kT, schedule.layout)
-        return self._jump._remarks_on_whole_energies(slow, rate * schedule.integrator.timestep, "an event")
+        return self._jump._remarks_on_whole_energies(
+            schedule, rate, "an event", lambda _, bound: any(bound is one for one in whole)
+        )
 
     def _attempts(self, kT: float, layout: "Layout") -> float:
         """Return how often attempts have their reactants, 1/s, at the start and without regard to energies."""

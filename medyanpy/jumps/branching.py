@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.layout import Layout
+    from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
     from medyanpy.topology import Topology
 
@@ -219,6 +220,9 @@ class Branching(SeedJump):
     def fastest(self, kT: float | None) -> float:
         on = self.rate * most_at_start(self._molecule) * most_at_start(self._species) ** self._n
         return max(on, self.dissolution_rate, self.release_rate)
+
+    def _trials(self, operation: Any, schedule: "Schedule") -> float:
+        return self.fastest(None) * (len(self._mothers) + len(self._filaments.starts))
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, pool, places = self._filaments, layout.pools[self._species.pool], self._mothers

@@ -165,7 +165,10 @@ class EdgeFlips(Jump):
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
         """Return a remark on forces whose whole energy each trial evaluates twice."""
-        trials = self.rate * len(self._membrane.mesh.edges) * schedule.integrator.timestep
-        asked = zip(schedule.system.force_names, schedule.bound, self._asks(schedule), strict=True)
-        slow = [name for name, bound, ask in asked if ask != Ask.NOTHING and not bound.has_local_difference]
-        return self._remarks_on_whole_energies(slow, trials, "a flip")
+
+        def is_slow(force: "Force", bound: Any) -> bool:
+            asked = schedule.flipping.ask_of(self._membrane, force, bound) != Ask.NOTHING
+            return asked and not bound.has_local_difference
+
+        rate = self.rate * len(self._membrane.mesh.edges)
+        return self._remarks_on_whole_energies(schedule, rate, "a flip", is_slow)

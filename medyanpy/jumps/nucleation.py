@@ -12,12 +12,13 @@ from medyanpy.core.handles import Handle
 from medyanpy.core.species import OfSpecies
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import Given, argument, declared, number
-from medyanpy.jumps._filament_ends import bound_ends
+from medyanpy.jumps._filament_ends import bound_ends, most_at_start
 from medyanpy.jumps._seeds import SeedJump
 from medyanpy.pools import Species
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
+    from medyanpy.engine.schedule import Schedule
 
 __all__ = ["Nucleation"]
 
@@ -139,3 +140,10 @@ class Nucleation(SeedJump):
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.driven, self.rate, self.dissolution_rate)
+
+    def _trials(self, operation: Any, schedule: "Schedule") -> float:
+        volume = schedule.layout.box if self._region is None else self._region[1] - self._region[0]
+        if self._near is not None:
+            volume = np.array([4.0 / 3.0 * np.pi * self._reach**3, float(len(self._activators[0])), 1.0])
+        begun = self.rate * most_at_start(self._species) ** self._n * float(np.prod(volume))
+        return begun + self.dissolution_rate * len(self._filaments.starts)

@@ -316,13 +316,9 @@ class Polymerization(EndJump):
         return float(handle.subunits(state).sum() * np.log(on / off) - joints)
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
-        named = zip(schedule.system.force_names, schedule.system.forces, schedule.bound, strict=True)
-        slow = [
-            name
-            for name, force, bound in named
-            if not bound.has_local_difference and not isinstance(force, FixmanPotential)
-        ]
-        return self._remarks_on_whole_energies(slow, operation.rate * schedule.integrator.timestep, "a subunit")
+        return self._remarks_on_whole_energies(
+            schedule, operation.rate, "a subunit", lambda _, bound: not bound.has_local_difference
+        )
 
 
 def _share(w: np.ndarray) -> float:

@@ -122,6 +122,9 @@ class Severing(TurnoverJump):
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.rate_per_subunit, self.bending_share, self.most_faster)
 
+    def _trials(self, operation: Any, schedule: "Schedule") -> float:
+        return self.rate_per_subunit * float(self._filaments.kind.subunits.sum())
+
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         super().weigh(operation, schedule)
         operation.bend(*joint_of(self._filaments, schedule.system.forces))

@@ -135,6 +135,6 @@ class TrialMoves(Jump):
         return float(self.rate) / max(1, len(self._handle))
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
-        named = zip(schedule.system.force_names, schedule.bound, strict=True)
-        slow = [name for name, bound in named if not bound.has_local_difference]
-        return self._remarks_on_whole_energies(slow, self.rate * schedule.integrator.timestep, "a move")
+        return self._remarks_on_whole_energies(
+            schedule, self.rate, "a move", lambda _, bound: not bound.has_local_difference
+        )

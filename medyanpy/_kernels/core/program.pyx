@@ -125,6 +125,11 @@ cdef class Operation:
         """Whether what a change of a few beads gains is found without its whole energy."""
         return self.is_local()
 
+    @property
+    def tells_single_beads(self):
+        """Whether the energy of one bead that comes or goes is found without the whole energy."""
+        return self.tells_beads()
+
     # Whoever asks has looked at `derivatives` first.
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         return NO_FAULT
