@@ -581,9 +581,10 @@ def _check_overdamped_points(system: System, integrator: SplittingIntegrator) ->
         free = ~membrane.kind.fixed_beads
         if not free.any():
             continue
-        own = [(one.friction, one.mass) for one in points._species] or [(points.friction, points.mass)]
-        own.append((membrane.friction[free], membrane.mass[free]))
-        rates = np.concatenate([np.ravel(np.divide(*numbers)) for numbers in own])
+        own = points._species or [points]
+        rates = np.concatenate(
+            [np.ravel(one.friction / one.mass) for one in own] + [(membrane.friction / membrane.mass)[free]]
+        )
         low, high = rates.min(), rates.max()
         if high - low > 1e-9 * high:
             raise ParameterError(

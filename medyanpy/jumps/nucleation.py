@@ -143,7 +143,7 @@ class Nucleation(SeedJump):
 
     def _trials(self, operation: Any, schedule: "Schedule") -> float:
         volume = schedule.layout.box if self._region is None else self._region[1] - self._region[0]
-        if self._near is not None:
+        if self._reach is not None:
             volume = np.array([4.0 / 3.0 * np.pi * self._reach**3, float(len(self._activators[0])), 1.0])
         begun = self.rate * most_at_start(self._species) ** self._n * float(np.prod(volume))
         return begun + self.dissolution_rate * len(self._filaments.starts)
