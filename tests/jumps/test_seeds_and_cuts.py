@@ -439,8 +439,9 @@ ON_CHAINS = {
 
 
 def turnover(*forces, room=300, threads=1):
-    """Some filaments that begin, grow, split and merge, shrink, dissolve, and are cut."""
-    jumps = [seeds(3, 0.03, 4.0, region=[[-10.0] * 3, [10.0] * 3]), growth(3.0, 2.5), cuts(0.25)]
+    """Some filaments that begin, grow, split and merge, shrink, dissolve, are cut, and join."""
+    ends = lambda actin, _: mp.jumps.Annealing(actin, on_rate=300.0, off_rate=0.3, reach=2.5)  # noqa: E731
+    jumps = [seeds(3, 0.03, 4.0, region=[[-10.0] * 3, [10.0] * 3]), growth(3.0, 2.5), cuts(0.25), ends]
     nodes = [straight(4, 4, 3) + [2.0 * (k % 4), 2.0 * (k // 4), 0.0] for k in range(12)]
     options = {"room": room, "timestep": 0.02, "threads": threads, "box": False, "bodies": BODIES}
     return built(jumps, nodes, forces, bending=4.0, **options)
@@ -461,7 +462,7 @@ def test_energies_of_chains_are_those_of_the_places_that_change(force):
         gained = after.potential_energy - before.potential_energy + after.kinetic_energy - before.kinetic_energy
         size = abs(before.potential_energy) + abs(after.potential_energy) + after.kinetic_energy
         assert abs(sum(event.energy for event in heard) - gained) < 1e-11 * size
-    assert len(kinds) == 5
+    assert len(kinds) == 7
 
 
 def filaments_of(state, handle):
