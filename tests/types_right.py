@@ -16,8 +16,9 @@ solutes = topology.add_beads([[0.0, 0, 0]], species={"A": {"mass": 1.0}}, counts
 apart = mp.forces.SoftSphere(solutes.of("A"), solutes, 1.0, 2.0)
 
 growing = topology.add_filaments([[[0.0, 0, 0], [27, 0, 0]]], 1.0, rise=2.7, capacity_links=4, capacity_filaments=9)
-still: mp.topology.Filaments = topology.add_filament([[0.0, 0, 0], [27, 0, 0]], node_mass=1.0)
+still = topology.add_filament([[0.0, 0, 0], [27, 0, 0]], node_mass=1.0, directors="parallel", director_mass=1.0)
 rise: float = growing.rise
+nodes: np.ndarray = still.beads
 joining = mp.jumps.Annealing(growing, on_rate=1.0, off_rate=1.0, reach=5.0)
 
 system = mp.System(topology)

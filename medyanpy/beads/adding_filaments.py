@@ -210,7 +210,7 @@ class FilamentSpec:
 @overload
 def add_filament(
     topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
-    closed: bool = False, directors: None = None, *,
+    closed: bool = False, *,
     node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
     tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float,
     capacity_links: int | None = None, capacity_filaments: int | None = None,
@@ -298,7 +298,7 @@ def add_filament(
 @overload
 def add_filaments(
     topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
-    closed: bool = False, directors: None = None, *, starts: Numbers | None = None,
+    closed: bool = False, *, starts: Numbers | None = None,
     node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
     tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float,
     capacity_links: int | None = None, capacity_filaments: int | None = None,
