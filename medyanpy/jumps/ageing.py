@@ -10,7 +10,7 @@ from medyanpy._tools.validation import array, plain_name
 from medyanpy.beads import GrowingFilaments
 from medyanpy.core.columns import SUBUNITS
 from medyanpy.core.growing_sites import nodes_in
-from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.errors import ParameterError, shown
 from medyanpy.jumps._base import Given, Jump, argument, declared
 from medyanpy.jumps._filament_ends import EndJump, TurnoverJump, growing
 
@@ -128,11 +128,7 @@ class Ageing(Jump):
         TopologyError
             A State of a system without jumps.Ageing of these filaments.
         """
-        name = self._filaments.name
-        own = next((one for one in state.jumps.values() if one.get("filaments") == name and "states" in one), None)
-        if own is None:
-            raise TopologyError(f"{self.name}.ages: the state is of a system without jumps.Ageing of {name!r}")
-        return np.stack([np.count_nonzero(own["states"] == k, axis=1) for k in range(len(self._states))], axis=1)
+        return self._filaments.ages(state)
 
     def known(self, what: str, state: Any) -> str:
         """Return the name of a state; ParameterError naming `what` where there is no such state."""
@@ -204,7 +200,7 @@ class Ageing(Jump):
     def shown(self, operation: Any) -> dict[str, Any]:
         states = operation.of.in_order()
         states.flags.writeable = False
-        return {"filaments": self._filaments.name, "states": states}
+        return {"filaments": self._filaments.name, "names": self._states, "states": states}
 
     def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
         states, first = arrays["states"], arrays["first"]
