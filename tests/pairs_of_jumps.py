@@ -114,6 +114,7 @@ def turnover(system):
     system.add_jump(mp.jumps.Nucleation(
         threads, pool["G"], 2, rate=0.06, dissolution_rate=20.0, region=region, name="seeds"))  # fmt: skip
     system.add_jump(mp.jumps.Severing(threads, 12.0, of="ADP", name="cuts"))
+    system.add_jump(mp.jumps.Annealing(threads, on_rate=400.0, off_rate=5.0, reach=0.8, name="ends that join"))
 
 
 def crosslinkers(system):
@@ -161,6 +162,7 @@ def rails(system):
     rates = {"on_rate": 4.0, "off_rate": 60.0, "end": "both", "subunits": (2, 5)}
     system.add_jump(mp.jumps.Polymerization(own, pool["G"], name="rails grow", **rates))
     system.add_jump(mp.jumps.Severing(own, 0.5, name="cuts of rails"))
+    system.add_jump(mp.jumps.Annealing(own, on_rate=400.0, off_rate=5.0, reach=0.8, name="rails that join"))
 
 
 def written(system):

@@ -680,6 +680,6 @@ def test_every_kind_of_bead_and_every_jump_has_a_place_here():
     wanted |= {one for one in public if isinstance(one, type) and issubclass(one, jumps.Jump)}
     # The function of trial moves is in no document: tests/jumps/test_trials.py. Handles with room for filaments that
     # come and go are not edited: tests/pairs_of_jumps.py has these.
-    wanted -= {jumps.Jump, jumps.TrialMoves, jumps.Nucleation, jumps.Branching, jumps.Severing}
+    wanted -= {jumps.Jump, jumps.TrialMoves, jumps.Nucleation, jumps.Branching, jumps.Severing, jumps.Annealing}
     assert len(wanted) > 10
     assert wanted - there == set()

@@ -194,6 +194,19 @@ def more_fragments_than_there_is_room_for():
     return Scene(context, lambda: cuts.set(rate_per_subunit=0.0), set(actin.kind.all_rows.tolist()), "filament")
 
 
+@fault("annealing.pyx", "cut", "NO_ROOM", "Annealing", "the room of a filament ends here")
+def more_parts_than_there_is_room_for():
+    topology = mp.Topology()
+    room = {"rise": 1.0, "capacity_links": 4, "capacity_filaments": 1}
+    actin = topology.add_filament(np.arange(4)[:, None] * [5.0, 0.0, 0.0], 1.0, 1.0, **room)
+    system = system_with(topology, forces.FixmanPotential(actin, kT=1.0))
+    ends = system.add_jump(mp.jumps.Annealing(actin, on_rate=1.0, off_rate=0.0, reach=1.0))
+    context = make(system, "JBAGOGABJ", 0.1)
+    context.step(3)
+    ends.set(off_rate=100.0)
+    return Scene(context, lambda: ends.set(off_rate=0.0), set(actin.kind.all_rows.tolist()), "filament")
+
+
 @fault("point_reactions.pyx", "attempt", "TOO_CROWDED", "PointReactions", "the jump allows for: give most_partners=")
 def more_partners_than_a_reaction_allows_for():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1.5, most_partners=1)
@@ -383,7 +396,7 @@ NOT_PROVOKED = [
     ("ellipsoids.pyx", "local_energy", "OUT_OF_MEMORY"), ("pairs.pyx", "local_energy", "OUT_OF_MEMORY"),
     ("point_reactions.pyx", "attempt", "OUT_OF_MEMORY"), ("shapes.pxi", "mend", "OUT_OF_MEMORY"),
     ("exchange.pyx", "act", "OUT_OF_MEMORY"), ("pairs.pyx", "of_bead", "OUT_OF_MEMORY"),
-    ("mesh_pairs.pyx", "of_bead", "OUT_OF_MEMORY"),
+    ("mesh_pairs.pyx", "of_bead", "OUT_OF_MEMORY"), *2 * [("annealing.pyx", "find_pairs", "OUT_OF_MEMORY")],
 ]  # fmt: skip
 
 

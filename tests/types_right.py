@@ -15,6 +15,12 @@ open_bodies = bodies.of("A")
 solutes = topology.add_beads([[0.0, 0, 0]], species={"A": {"mass": 1.0}}, counts={"A": 1}, capacity=4)
 apart = mp.forces.SoftSphere(solutes.of("A"), solutes, 1.0, 2.0)
 
+growing = topology.add_filaments([[[0.0, 0, 0], [27, 0, 0]]], 1.0, rise=2.7, capacity_links=4, capacity_filaments=9)
+still = topology.add_filament([[0.0, 0, 0], [27, 0, 0]], node_mass=1.0, directors="parallel", director_mass=1.0)
+rise: float = growing.rise
+nodes: np.ndarray = still.beads
+joining = mp.jumps.Annealing(growing, on_rate=1.0, off_rate=1.0, reach=5.0)
+
 system = mp.System(topology)
 bending = system.add_force(mp.forces.MembraneBending(vesicle, bending_modulus=80.0, discretization="dihedral"))
 doubled = 2 * bending.bending_modulus

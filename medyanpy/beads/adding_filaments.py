@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -207,6 +207,23 @@ class FilamentSpec:
         )
 
 
+@overload
+def add_filament(
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, *,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float,
+    capacity_links: int | None = None, capacity_filaments: int | None = None,
+) -> GrowingFilaments: ...  # fmt: skip
+@overload
+def add_filament(
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *,
+    director_mass: Numbers | None = None, director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float | None = None,
+    capacity_links: int | None = None, capacity_filaments: int | None = None,
+) -> Filaments: ...  # fmt: skip
 def add_filament(
     topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
     closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *,
@@ -278,6 +295,23 @@ def add_filament(
     return spec.add(topology, name, capacity)
 
 
+@overload
+def add_filaments(
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, *, starts: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float,
+    capacity_links: int | None = None, capacity_filaments: int | None = None,
+) -> GrowingFilaments: ...  # fmt: skip
+@overload
+def add_filaments(
+    topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
+    closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *, starts: Numbers | None = None,
+    director_mass: Numbers | None = None, director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None, link_lengths: Numbers | None = None, fixed_nodes: Numbers = (),
+    tolerance: float = 1e-10, name: str | None = None, capacity: int | None = None, rise: float | None = None,
+    capacity_links: int | None = None, capacity_filaments: int | None = None,
+) -> Filaments: ...  # fmt: skip
 def add_filaments(
     topology: "Topology", nodes: Numbers, node_mass: Numbers, node_friction: Numbers = 0.0, constrained: bool = True,
     closed: bool = False, directors: Numbers | Literal["parallel"] | None = None, *, starts: Numbers | None = None,

@@ -630,6 +630,21 @@ class GrowingFilaments(Filaments, kind=FilamentsKind):
         own = self.rise * self.kind.subunits_of_links(state)
         return np.bincount(self._chains_of_links(state), own, self.kind.n_room)
 
+    def ages(self, state: "State") -> np.ndarray:
+        """Return how many subunits of each filament are in each state of `jumps.Ageing` in a State, (f, s) int.
+
+        Names of the s states are ``state.jumps[name]["names"]``, with the name of the jump.
+
+        Raises
+        ------
+        TopologyError
+            A State of a system without jumps.Ageing of these filaments.
+        """
+        own = next((one for one in state.jumps.values() if one.get("filaments") == self.name and "names" in one), None)
+        if own is None:
+            raise TopologyError(f"{self.name}.ages: the state is of a system without jumps.Ageing of {self.name!r}")
+        return np.stack([np.count_nonzero(own["states"] == k, axis=1) for k in range(len(own["names"]))], axis=1)
+
 
 class DirectorsKind(BeadsKind):
     """Material directions of filaments."""

@@ -128,7 +128,7 @@ class Lattice(Sites):
         """
         if self._growth is None:
             return self._numbers, np.ones(len(self), bool)
-        _, share, numbers = growing_sites.now(self._growth, self._handles, state)
+        _, share, numbers = growing_sites.now(self._growth, growing_sites.rows_of(self._handles), state)
         return numbers, ~np.isnan(share)
 
     def __getitem__(self, index: Any) -> "Lattice":

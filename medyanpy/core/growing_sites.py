@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS", "FILAMENT", "HANDLE", "ROW", "SPACING", "UNBINDS", "WIDTH", "at_start", "bound", "checked",
-    "counted_from", "expect_counted", "nodes_in", "now", "room_in", "unbinding", "width_for",
+    "counted_from", "expect_counted", "nodes_in", "now", "of_one", "room_in", "rows_of", "unbinding", "width_for",
 ]  # fmt: skip
 
 # Columns of `Sites.growth`: number of the handle among those of the sites, -1 of sites that stay what they are;
@@ -108,16 +108,32 @@ def at_start(growth: np.ndarray, handles: "Sequence[Handle]") -> np.ndarray:
     return there
 
 
-def now(growth: np.ndarray, handles: "Sequence[Handle]", state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rows_of(handles: "Sequence[Handle]") -> list[np.ndarray]:
+    """Return rows (f, n) that the nodes of each filament of each handle may have, -1 beyond; none of other handles."""
+    return [h.kind.node_rows if hasattr(h.kind, "node_rows") else np.empty((0, 1), np.int64) for h in handles]
+
+
+def of_one(growth: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same as if all filaments were of one handle, and its rows."""
+    before = np.cumsum([0, *map(len, rows)])
+    out, grows = growth.copy(), growth[:, HANDLE] >= 0
+    out[grows, FILAMENT] += before[growth[grows, HANDLE]]
+    out[grows, HANDLE] = 0
+    width = max((own.shape[1] for own in rows), default=1)
+    padded = [np.pad(own, ((0, 0), (0, width - own.shape[1])), constant_values=-1) for own in rows]
+    return out, np.concatenate([np.empty((0, width), np.int64), *padded])
+
+
+def now(growth: np.ndarray, nodes: "Sequence[np.ndarray]", state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return where sites are on their filaments in a state: two beads (n, 2), the share of the way between them (n,),
-    and numbers (n,) int. The share is nan where there is no such place; other sites are what they are."""
+    and numbers (n,) int. The share is nan where there is no such place; other sites are what they are. `nodes` are
+    those of `rows_of`."""
     beads, share = np.zeros((len(growth), 2), np.int64), np.full(len(growth), np.nan)
     numbers = growth[:, ROW].copy()
     if not hasattr(state, "column"):
         raise TopologyError("Sites: places on filaments that grow are those of a State, which tells their subunits")
     for number, spacing, width, _, sites in _groups(growth):
-        kind: Any = handles[number].kind
-        rows = kind.node_rows
+        rows = nodes[number]
         subunits, material = (np.where(rows < 0, 0, state.column(c.name)[rows]) for c in (SUBUNITS, MATERIAL))
         leads = subunits > 0
         there = np.asarray(leads.any(axis=1))

@@ -389,7 +389,7 @@ class Sites:
         orientations."""
         x, counts = state.positions, np.diff(self._start)
         if self._growth is not None:
-            return self._as_in(state).places(state, row)
+            return self.as_in(state).places(state, row)
         if len(self._beads) and self._beads.max() >= len(x):
             raise TopologyError(f"Sites: bead {self._beads.max()} does not exist; the state has 0 to {len(x) - 1}")
         out, at = np.zeros((len(self), 3)), x[self._beads]
@@ -407,11 +407,17 @@ class Sites:
             out[with_arm] += turned(state.orientations[rows], self._arms[with_arm])
         return out
 
-    def _as_in(self, state: Any) -> "Sites":
+    def as_in(self, state: Any) -> "Sites":
         """Return sites that are where these are in a state, at nan where a filament does not have them."""
-        assert self._growth is not None
-        grows = self._growth[:, growing_sites.HANDLE] >= 0
-        pairs, share, _ = growing_sites.now(self._growth, self._handles, state)
+        if self._growth is None:
+            return self
+        return self.on_growing(self._growth, growing_sites.rows_of(self._handles), state)
+
+    def on_growing(self, growth: np.ndarray, nodes: list[np.ndarray], state: Any) -> "Sites":
+        """Return those of which these rows of `growth` say where they are in a state, on filaments with these `nodes`;
+        see `growing_sites.now`."""
+        grows = growth[:, growing_sites.HANDLE] >= 0
+        pairs, share, _ = growing_sites.now(growth, nodes, state)
         beads, weights = self._beads.copy(), self._weights.copy()
         for k, own in enumerate((1.0 - share, share)):
             at = self._start[:-1][grows] + k

@@ -1,7 +1,7 @@
 """One file of a trajectory, of which there are more where what is simulated has been edited."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,14 +198,19 @@ class Segment:
                     self.word: str = str(own.attrs["word"])
                     self.handles: dict[str, TrajectoryHandle] = dict(_read_handles(file))
                     self.elements: dict[str, Element] = _read_elements(file)
-                    self.sites: dict[str, list[Sites]] = {
-                        name: _read_sites(file[e.path]) for name, e in self.elements.items() if e.of == LINKED
+                    linked = {n: hdf5.read_sites(file[e.path]) for n, e in self.elements.items() if e.of == LINKED}
+                    self.sites: dict[str, list[Sites]] = {name: _sites_of(sides) for name, sides in linked.items()}
+                    #: Of sites that are elsewhere in each frame, for each side: `growth`, and nodes of filaments.
+                    self.growing: dict[str, list[tuple[np.ndarray, np.ndarray] | None]] = {
+                        name: [(own["growth"], own["nodes"]) if "nodes" in own else None for own in sides.values()]
+                        for name, sides in linked.items()
                     }
                     self.n_beads: int = len(file["particles/all/mass"])
                     self.follows: hdf5.Before | None = hdf5.segment_of(file)
                     # Without sides, ends are in frames.
                     self.links: dict[str, list[Sites]] = {
-                        str(group.attrs["force"]): _read_sites(group) if "a" in group or "b" in group else []
+                        str(group.attrs["force"]): _sites_of(hdf5.read_sites(group)) if "a" in group or "b" in group
+                        else []
                         for group in file.get(hdf5.FORCE_LINKS, {}).values()
                     }
                     self.seed: int | None = int(own.attrs["seed"]) if "seed" in own.attrs else None
@@ -367,5 +372,6 @@ def _read_elements(file: Any) -> dict[str, Element]:
     return out
 
 
-def _read_sites(group: Any) -> list[Sites]:
-    return [Sites.from_arrays(**arrays) for arrays in hdf5.read_sites(group).values()]
+def _sites_of(sides: Mapping[str, Mapping[str, Any]]) -> list[Sites]:
+    elsewhere = ("growth", "nodes")
+    return [Sites.from_arrays(**{k: v for k, v in own.items() if k not in elsewhere}) for own in sides.values()]

@@ -164,7 +164,7 @@ class Frame(Snapshot):
             if sites:
                 return np.column_stack([side.main_beads for side in sites]).astype(np.int32)
             return np.asarray(self.column(hdf5.LINK_BEADS_OF + name)[self._with_ends(name)])
-        self._sites_of(name)
+        self._expect_jump(name)
         rows = self.column(name)
         return rows[(rows >= 0).any(axis=1)]
 
@@ -190,7 +190,7 @@ class Frame(Snapshot):
         """Tell which rows hold a link of a force, (most,), where frames hold them."""
         return np.asarray(np.isfinite(self.column(hdf5.LINK_ENDS_OF + force)).all(axis=(1, 2)))
 
-    def _sites_of(self, jump: str) -> list[Sites]:
+    def _expect_jump(self, jump: str) -> None:
         sites = self._segment.sites
         if jump not in sites:
             known = ", ".join(sites) or "none"
@@ -198,7 +198,11 @@ class Frame(Snapshot):
             raise ParameterError(
                 f"{self._segment.path}: {jump!r} is not a jump that binds links; those are: {known}{forces}"
             )
-        return sites[jump]
+
+    def _sites_of(self, jump: str) -> list[Sites]:
+        self._expect_jump(jump)
+        held = zip(self._segment.sites[jump], self._segment.growing[jump], strict=True)
+        return [one if own is None else one.on_growing(own[0], [own[1]], self) for one, own in held]
 
     @property
     def bonds(self) -> np.ndarray:

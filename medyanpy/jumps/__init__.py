@@ -7,6 +7,7 @@ from medyanpy.jumps._base import Jump
 from medyanpy.jumps._reaction_texts import Reaction
 from medyanpy.jumps.adsorption import Absorption, Adsorption
 from medyanpy.jumps.ageing import Ageing
+from medyanpy.jumps.annealing import Annealing
 from medyanpy.jumps.box_area import BoxArea
 from medyanpy.jumps.branching import Branching
 from medyanpy.jumps.capping import Capping
@@ -24,7 +25,7 @@ from medyanpy.jumps.severing import Severing
 from medyanpy.jumps.trials import TrialMoves
 
 __all__ = [
-    "Absorption", "Adsorption", "Ageing", "Bell", "BoxArea", "Branching", "Capping", "CatchSlip",
+    "Absorption", "Adsorption", "Ageing", "Annealing", "Bell", "BoxArea", "Branching", "Capping", "CatchSlip",
     "CrosslinkerBinding", "CustomTransitions", "CytosimGrowth", "CytosimMotor", "EdgeFlips", "FlatWindow", "Jump",
     "LinkBinding", "MedyanMotor", "MedyanRatchet", "Motors", "Network", "Nucleation", "Polymerization", "Reaction",
     "Reactions", "Severing", "TrialMoves", "read_network",

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from medyanpy.forces import Force
 
 __all__ = [
-    "EndJump", "TurnoverJump", "asked", "bound_ends", "expect_metric", "follow_places", "growing", "joint_of",
-    "most_at_start",
+    "EndJump", "TurnoverJump", "TwoRates", "asked", "bound_ends", "expect_metric", "follow_places", "growing",
+    "joint_of", "most_at_start",
 ]  # fmt: skip
 
 _ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
@@ -64,8 +64,34 @@ def follow_places(jump: Jump, handle: GrowingFilaments, operation: Any, others: 
     return unbinds
 
 
+class TwoRates(Jump):
+    """Base of jumps with a rate there and a rate back, of which a constant may give one."""
+
+    def set(self, **numbers: Any) -> None:
+        # Of a rate and the constant, one replaces the other.
+        if numbers.get("dissociation_constant") is not None and "on_rate" not in numbers:
+            numbers.setdefault("off_rate", None)
+        elif numbers.get("off_rate") is not None and numbers.get("on_rate", self._numbers["on_rate"]) is not None:
+            numbers.setdefault("dissociation_constant", None)
+        super().set(**numbers)
+
+    def _checked(self, **given: Any) -> dict[str, Any]:
+        numbers = super()._checked(**given)
+        if sum(numbers[name] is None for name in ("on_rate", "off_rate", "dissociation_constant")) != 1:
+            raise ParameterError(
+                f"{self.name}: give two of on_rate= (nm³/s), off_rate= (1/s) and dissociation_constant= (1/nm³)"
+            )
+        return numbers
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Rates there, nm³/s, and back, 1/s, also where the dissociation constant is given."""
+        on, off, k_d = (self._numbers[name] for name in ("on_rate", "off_rate", "dissociation_constant"))
+        return (off / k_d if on is None else on), (on * k_d if off is None else off)
+
+
 @declared
-class EndJump(Jump):
+class EndJump(TwoRates):
     """Base of jumps between ends of filaments and a pool, at two rates of which a constant may give one."""
 
     filaments: GrowingFilaments = argument(attribute="Filaments whose ends take part.")
@@ -93,28 +119,6 @@ class EndJump(Jump):
         if not isinstance(end, str) or end not in _ENDS:
             raise ParameterError(f'{self.name}: end must be "plus", "minus" or "both", not {shown(end)}')
         self._end = end
-
-    def set(self, **numbers: Any) -> None:
-        # Of a rate and the constant, one replaces the other.
-        if numbers.get("dissociation_constant") is not None and "on_rate" not in numbers:
-            numbers.setdefault("off_rate", None)
-        elif numbers.get("off_rate") is not None and numbers.get("on_rate", self._numbers["on_rate"]) is not None:
-            numbers.setdefault("dissociation_constant", None)
-        super().set(**numbers)
-
-    def _checked(self, **given: Any) -> dict[str, Any]:
-        numbers = super()._checked(**given)
-        if sum(numbers[name] is None for name in ("on_rate", "off_rate", "dissociation_constant")) != 1:
-            raise ParameterError(
-                f"{self.name}: give two of on_rate= (nm³/s), off_rate= (1/s) and dissociation_constant= (1/nm³)"
-            )
-        return numbers
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Rates there, nm³/s, and back, 1/s, also where the dissociation constant is given."""
-        on, off, k_d = (self._numbers[name] for name in ("on_rate", "off_rate", "dissociation_constant"))
-        return (off / k_d if on is None else on), (on * k_d if off is None else off)
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -161,6 +165,11 @@ class TurnoverJump(Jump):
     @property
     def births(self) -> "tuple[Handle, ...]":
         return (self._filaments,)
+
+    @property
+    def most_subunits(self) -> int:
+        """Most subunits of a filament that it may lead to; 0: it joins none."""
+        return 0
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.weights.take(schedule.bound, asked(schedule, self.forces), None, None)

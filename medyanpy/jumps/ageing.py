@@ -10,9 +10,9 @@ from medyanpy._tools.validation import array, plain_name
 from medyanpy.beads import GrowingFilaments
 from medyanpy.core.columns import SUBUNITS
 from medyanpy.core.growing_sites import nodes_in
-from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.errors import ParameterError, shown
 from medyanpy.jumps._base import Given, Jump, argument, declared
-from medyanpy.jumps._filament_ends import EndJump, growing
+from medyanpy.jumps._filament_ends import EndJump, TurnoverJump, growing
 
 if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
@@ -128,11 +128,7 @@ class Ageing(Jump):
         TopologyError
             A State of a system without jumps.Ageing of these filaments.
         """
-        name = self._filaments.name
-        own = next((one for one in state.jumps.values() if one.get("filaments") == name and "states" in one), None)
-        if own is None:
-            raise TopologyError(f"{self.name}.ages: the state is of a system without jumps.Ageing of {name!r}")
-        return np.stack([np.count_nonzero(own["states"] == k, axis=1) for k in range(len(self._states))], axis=1)
+        return self._filaments.ages(state)
 
     def known(self, what: str, state: Any) -> str:
         """Return the name of a state; ParameterError naming `what` where there is no such state."""
@@ -173,7 +169,7 @@ class Ageing(Jump):
         if any(isinstance(jump, Ageing) and jump is not self for jump in beside):
             raise ParameterError(f"{self.name}: two jumps of one system let the subunits of {handle.name!r} age")
         now = np.add.reduceat(handle.kind.subunits, handle.kind.link_starts[:-1]).max(initial=1)
-        room = max([int(now), *(jump.most_subunits for jump in beside if isinstance(jump, EndJump))])
+        room = max([int(now), *(jump.most_subunits for jump in beside if isinstance(jump, EndJump | TurnoverJump))])
         if room * handle.kind.n_room > _MOST:
             raise ParameterError(
                 f"{self.name}: {handle.kind.n_room} filaments of up to {room} subunits would have more than {_MOST} "
@@ -204,7 +200,7 @@ class Ageing(Jump):
     def shown(self, operation: Any) -> dict[str, Any]:
         states = operation.of.in_order()
         states.flags.writeable = False
-        return {"filaments": self._filaments.name, "states": states}
+        return {"filaments": self._filaments.name, "names": self._states, "states": states}
 
     def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
         states, first = arrays["states"], arrays["first"]

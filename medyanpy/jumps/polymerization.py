@@ -253,9 +253,8 @@ class Polymerization(EndJump):
             cast(Ageing, self._ageing).known("off_rates", state)
         operation.ageing = None if ageing is None else ageing[1]
         if handle.kind.slots is not None:
-            both = len({end for mate in self._mates for end in _ENDS[mate.end]}) == 2
             least, most = self._subunits
-            operation.split(most - least + 1, np.log(_ways(least, most)) if both else np.zeros(1))
+            operation.split(most - least + 1, ways_of(self._mates))
         self.update(operation, operation.temperature)
 
     def update(self, operation: Any, kT: float) -> None:
@@ -328,6 +327,16 @@ def _share(w: np.ndarray) -> float:
         pivot = (w[k] + w[k + 1]) - (w[k] ** 2 / pivot if pivot > 0.0 else 0.0)
     together = pivot * (w[-1] + w[-2])
     return float(w[-2] ** 2 / together) if together > 0.0 else 0.0
+
+
+def ends_that_grow(jumps: "Sequence[Polymerization]") -> set[str]:
+    """Return which ends of the filaments of these jumps take subunits: "plus" and "minus"."""
+    return {end for jump in jumps for end in _ENDS[jump.end]}
+
+
+def ways_of(jumps: "Sequence[Polymerization]") -> np.ndarray:
+    """Return logarithms of `_ways` where both ends grow by these jumps, which have the same `subunits`; else one 0."""
+    return np.log(_ways(*jumps[0].subunits)) if len(ends_that_grow(jumps)) == 2 else np.zeros(1)
 
 
 def _ways(least: int, most: int) -> np.ndarray:

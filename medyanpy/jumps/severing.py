@@ -45,8 +45,8 @@ class Severing(TurnoverJump):
     Notes
     -----
     Filaments of one link are not cut, and fragments have whole links. Where they part, a node is created half a rise
-    beside the present one. Velocities of both fragments are drawn from Maxwell's distribution. It is driven, since
-    nothing joins filaments again: ``chemical_energy`` is inf, and changes of the energy are chemical work.
+    beside the present one. Velocities of both fragments are drawn from Maxwell's distribution. It is driven:
+    ``chemical_energy`` is inf, and changes of the energy are chemical work. `Annealing` parts filaments in balance.
 
     A run ends with an error where there is no room for another filament.
 

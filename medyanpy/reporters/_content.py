@@ -12,6 +12,7 @@ import numpy as np
 from medyanpy._tools.images import box_lengths
 from medyanpy._version import __version__
 from medyanpy.beads import Membrane
+from medyanpy.core import growing_sites
 from medyanpy.core.columns import VELOCITIES, Column
 from medyanpy.core.handles import Handle
 from medyanpy.core.sites import ends_of, joined_beads
@@ -167,7 +168,7 @@ class Content:
         found += [force.joined_in(state) for force in self._links.values()]
         for name, key, _ in self._jumps.values():
             rows = state.jumps[name][key]
-            found.append(joined_beads(*ends_of(rows, self._sides[name])))
+            found.append(joined_beads(*ends_of(rows, [sites.as_in(state) for sites in self._sides[name]])))
         return np.concatenate(found)
 
     def _edges(self, faces: "dict[str, np.ndarray] | None" = None) -> np.ndarray:
@@ -405,10 +406,16 @@ class Content:
         return ["periodic" if length else "none" for length in box_lengths(self._simulation.system.box)]
 
     def _sites_of(self, path: str) -> dict[str, dict[str, np.ndarray]]:
-        """Return for each side of a jump the arrays of which `Sites.from_arrays` makes the same sites."""
+        """Return for each side of a jump the arrays of which `Sites.from_arrays` makes the same sites, but for those
+        that are elsewhere in each frame: of these the filaments that they are on, and rows of the nodes of these."""
         name, *_ = self._jumps[path]
-        jump = cast("Jump", self._simulation.system[name])
-        return {side: sites.arrays for side, sites in jump.beside_frames().items()}
+        found = {}
+        for side, sites in cast("Jump", self._simulation.system[name]).beside_frames().items():
+            found[side] = sites.arrays
+            if sites.growth is not None:
+                own = growing_sites.of_one(sites.growth, growing_sites.rows_of(sites.handles))
+                found[side] |= dict(zip(("growth", "nodes"), own, strict=True))
+        return found
 
     def difference(self, file: "h5py.File") -> str:
         """Return the reason why a file cannot take more frames of the simulation; empty where it can."""

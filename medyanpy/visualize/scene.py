@@ -268,7 +268,7 @@ def _found(what: Any) -> Scene:
         for name, jump in zip(system.jump_names, system.jumps, strict=True):
             if (held := jump.in_frames()) is not None:
                 rows = state.jumps[name][held[0]]
-                ends[name] = ends_of(rows, list(jump.beside_frames().values()))
+                ends[name] = ends_of(rows, [sites.as_in(state) for sites in jump.beside_frames().values()])
                 shown.append(joined_beads(*ends[name]))
         pairs = [_NO_PAIRS]
         for name, force in zip(system.force_names, system.forces, strict=True):

@@ -8,6 +8,7 @@ from builders import STILL, straight
 
 import medyanpy as mp
 from medyanpy.testing import check_chi_square, check_mean
+from medyanpy.visualize.scene import scene_of
 
 LEAST, MOST = 1, 6
 OF_ONE = {"dissociation_constants": (1.0, 1e9), "off_rates": (1.0, 1.0)}
@@ -262,3 +263,34 @@ def test_ends_block_or_unbind(at_end):
         assert state.pools["G"] + handle.subunits(state).sum() == 46
         doubly += (rows >= 0).all(axis=1).sum()
     assert doubly > 50
+
+
+@pytest.mark.parametrize("capacity", [None, 12])
+def test_frames_and_pictures_show_heads_where_they_are(capacity, tmp_path):
+    """Also once filaments have grown, split and merged: the places in states, and the beads next to them in files."""
+    nodes = straight(3, 3) if capacity is None else straight(4, 4, 4)
+    subunits = (LEAST, MOST) if capacity is None else (2, 5)
+    _, lattice, simulation = built(nodes, x=2.0, copies=4, capacity=capacity, on=20.0, subunits=subunits,
+                                   jumps=[{}, {"end": "minus", "name": "minus"}], timestep=0.02)  # fmt: skip
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 20))
+    states = []
+    for _ in range(4):
+        simulation.step(20)
+        states.append(look(simulation))
+    simulation.reporters[0].flush()
+    shown = scene_of(simulation, {})
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        moved = 0
+        for frame, state in zip(trajectory, states, strict=True):
+            rows = state.jumps["heads"]["links"]
+            assert np.array_equal(frame.links("heads"), rows)
+            where = lattice[rows.max(axis=1)].positions(state)
+            assert not np.isnan(where).any()
+            np.testing.assert_allclose(frame.link_ends("heads")[:, 0], where, atol=1e-12)
+            moved += np.count_nonzero(lattice.numbers_in(state)[0] != lattice.numbers)
+            # Beads that are joined in files are those at the links.
+            near = lattice[rows.max(axis=1)].as_in(state).main_beads
+            assert np.linalg.norm(state.positions[near] - where, axis=1).max() < 3.01
+        assert capacity is None or moved > 0
+        np.testing.assert_allclose(shown.links["heads"], frame.link_ends("heads"))
+        np.testing.assert_allclose(scene_of(frame, {}).links["heads"], shown.links["heads"])

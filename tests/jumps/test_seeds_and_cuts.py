@@ -439,10 +439,13 @@ ON_CHAINS = {
 
 
 def turnover(*forces, room=300, threads=1, faster=1.0, n=12, box=False):
-    """Some filaments that begin, grow, split and merge, shrink, dissolve, and are cut."""
-    region = [[-10.0] * 3, [10.0] * 3]
-    jumps = [seeds(3, 0.03 * faster, 4.0 * faster, region=region), growth(3.0 * faster, 2.5 * faster),
-             cuts(0.25 * faster)]  # fmt: skip
+    """Some filaments that begin, grow, split and merge, shrink, dissolve, are cut, and join."""
+    jumps = [
+        seeds(3, 0.03 * faster, 4.0 * faster, region=[[-10.0] * 3, [10.0] * 3]),
+        growth(3.0 * faster, 2.5 * faster),
+        cuts(0.25 * faster),
+        lambda actin, _: mp.jumps.Annealing(actin, on_rate=300.0 * faster, off_rate=0.3 * faster, reach=2.5),
+    ]
     nodes = [straight(4, 4, 3) + [2.0 * (k % 4), 2.0 * (k // 4 % 5), 6.0 * (k // 20)] for k in range(n)]
     options = {"room": room, "timestep": 0.02 / faster, "threads": threads, "box": box, "bodies": BODIES}
     return built(jumps, nodes, forces, bending=4.0, **options)
@@ -463,7 +466,7 @@ def test_energies_of_chains_are_those_of_the_places_that_change(force):
         gained = after.potential_energy - before.potential_energy + after.kinetic_energy - before.kinetic_energy
         size = abs(before.potential_energy) + abs(after.potential_energy) + after.kinetic_energy
         assert abs(sum(event.energy for event in heard) - gained) < 1e-11 * size
-    assert len(kinds) == 5
+    assert len(kinds) == 7
 
 
 def filaments_of(state, handle):

@@ -27,6 +27,8 @@ cdef class SubunitStates:
     cdef int of(self, Py_ssize_t filament, int64_t i) noexcept nogil
     # What is behind the first `left` subunits of a filament is another one now.
     cdef void cut(self, Py_ssize_t filament, int64_t left, Py_ssize_t other) noexcept nogil
+    # The subunits of another one follow those of a filament now.
+    cdef void join(self, Py_ssize_t filament, Py_ssize_t other) noexcept nogil
     # A subunit has come, in the state 0, or has gone.
     cdef void come(self, Py_ssize_t filament, bint plus) noexcept nogil
     cdef void go(self, Py_ssize_t filament, bint plus) noexcept nogil

@@ -86,6 +86,13 @@ cdef class SubunitStates:
             self.states[other, i % self.room] = <signed char> self.of(filament, left + i)
         self.count[filament] = left
 
+    cdef void join(self, Py_ssize_t filament, Py_ssize_t other) noexcept nogil:
+        cdef int64_t i, end = self.first[filament] + self.count[filament]
+        for i in range(self.count[other]):
+            self.states[filament, (end + i) % self.room] = <signed char> self.of(other, i)
+        self.count[filament] += self.count[other]
+        self.count[other] = 0
+
     cdef void come(self, Py_ssize_t filament, bint plus) noexcept nogil:
         cdef int64_t at
         if plus:

@@ -32,6 +32,12 @@ cdef struct Joint:
     double bent
 
 
+# With links of this mean length: the energy of a joint where the directions d, before and after, are unit vectors or
+# not; and the logarithm of the integral z of `polymerization.pyx`, where it bends.
+cdef double joint_energy(const Joint* joint, double length, const double* before, const double* after) noexcept nogil
+cdef double log_integral(const Joint* joint, double length, double kT, double q) noexcept nogil
+
+
 # Who knows what is held at the places of one lattice: those from `low` to `high` subunits from where a filament began.
 cdef class PlaceKeeper:
     cdef bint unbinds         # whether ends that leave these let go what is held, and are not blocked by it
@@ -43,9 +49,11 @@ cdef class PlaceKeeper:
     # What is held at a place is let go, at a time after the start of a letter: how many, whose energy is taken away.
     cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,
                     double* energy) noexcept nogil
-    # What is held at these is held at the same places of another filament from now on.
+    # What is held at these is held on another filament from now on, at places so many subunits further on.
     cdef void move(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
-                   Py_ssize_t other) noexcept nogil
+                   Py_ssize_t other, int64_t by) noexcept nogil
+    # Whether something holds two filaments together that is not held on one.
+    cdef bint links(self, Py_ssize_t filament, Py_ssize_t other) noexcept nogil
 
 
 cdef class FilamentEnds:
@@ -74,6 +82,9 @@ cdef class FilamentEnds:
     # where there is no room behind it. Move a node to another row of its handle, which has none, with its id. Ends are
     # to be found again.
     cdef bint shift(self, World* world, Py_ssize_t filament, int step) noexcept nogil
+    cdef void shift_by(self, World* world, Py_ssize_t filament, Py_ssize_t by, int step) noexcept nogil
+    # Where in its room a filament that is there begins and ends.
+    cdef void find_chain(self, Py_ssize_t filament, Py_ssize_t* first, Py_ssize_t* last) noexcept nogil
     cdef void move(self, World* world, int32_t source, int32_t target) noexcept nogil
     # The kinetic energy of a filament; and velocities from Maxwell's distribution, on what is tangent to its links.
     cdef double kinetic(self, World* world, Py_ssize_t filament) noexcept nogil
@@ -86,6 +97,9 @@ cdef class FilamentEnds:
     # An end has left a place: how many have been let go, and energy is what that adds, pN nm.
     cdef int let_go(self, World* world, double start, double after, Py_ssize_t filament, int64_t at,
                     double* energy) noexcept nogil
-    # What is held at places becomes held on another filament.
+    # What is held at places becomes held on another filament, at places so many subunits further on; whether all
+    # lattices have places there; and whether something holds both that is not held on one filament.
     cdef void hand_over(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
-                        Py_ssize_t other) noexcept nogil
+                        Py_ssize_t other, int64_t by) noexcept nogil
+    cdef bint is_in_step(self, int64_t by) noexcept nogil
+    cdef bint are_linked(self, Py_ssize_t filament, Py_ssize_t other) noexcept nogil

@@ -12,9 +12,51 @@ from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
+from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos_
 from medyanpy._kernels.core.program cimport ROW_CHANGES, World, mark_grown
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.jump cimport Draws, draw_maxwell
+
+
+cdef enum:
+    # Of the integral of a joint, by Gauss' formula of five points in each.
+    PANELS = 12
+
+# Beyond so many kT joints are not integrated.
+cdef double MOST_ENERGY = 30.0
+cdef double PI = 3.141592653589793
+cdef double[5] NODES = [-0.9061798459386640, -0.5384693101056831, 0.0, 0.5384693101056831, 0.9061798459386640]
+cdef double[5] SHARES = [0.2369268850561891, 0.4786286704993665, 0.5688888888888889, 0.4786286704993665,
+                         0.2369268850561891]
+
+
+cdef double joint_energy(const Joint* joint, double length, const double* before, const double* after) noexcept nogil:
+    cdef double cosine = dot(before, after) / sqrt(dot(before, before) * dot(after, after))
+    cosine = max(-1.0, min(1.0, cosine))
+    return (joint.modulus - joint.straight * cosine - joint.bent * sqrt(1.0 - cosine * cosine)) / length
+
+
+cdef double log_integral(const Joint* joint, double length, double kT, double q) noexcept nogil:
+    """The logarithm of z."""
+    cdef double stiffness = sqrt(joint.straight * joint.straight + joint.bent * joint.bent)
+    cdef double a = stiffness / (length * kT)
+    cdef double rest, width, low, high, half, theta, total = 0.0
+    cdef double sine, cosine, sine_off, cosine_off
+    cdef int panel, i
+    if not a > 0.0:
+        return -joint.modulus / (length * kT)
+    rest = atan2_(joint.bent, joint.straight)
+    width = acos_(1.0 - MOST_ENERGY / a) if MOST_ENERGY < 2.0 * a else PI
+    low = max(0.0, rest - width)
+    high = min(PI, rest + width)
+    half = (high - low) / (2 * PANELS)
+    for panel in range(PANELS):
+        for i in range(5):
+            theta = low + half * (2 * panel + 1 + NODES[i])
+            sincos_(theta, &sine, &cosine)
+            sincos_(0.5 * (theta - rest), &sine_off, &cosine_off)
+            total += SHARES[i] * exp_(-2.0 * a * sine_off * sine_off) * sqrt(1.0 - q * cosine * cosine) * sine
+    return log_(half * total) - (joint.modulus - stiffness) / (length * kT)
 
 
 cdef class PlaceKeeper:
@@ -39,12 +81,15 @@ cdef class PlaceKeeper:
                     double* energy) noexcept nogil:
         return 0
 
+    cdef bint links(self, Py_ssize_t filament, Py_ssize_t other) noexcept nogil:
+        return False
+
     cdef void move(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
-                   Py_ssize_t other) noexcept nogil:
+                   Py_ssize_t other, int64_t by) noexcept nogil:
         cdef Py_ssize_t row, to
         cdef int64_t m
         for m in range(self.places.first(low), self.places.first(high + 1)):
-            row, to = self.places.row(filament, m), self.places.row(other, m)
+            row, to = self.places.row(filament, m), self.places.row(other, m + by // self.places.spacing)
             if row >= 0 and to >= 0:
                 self.shift(row, to)
 
@@ -176,10 +221,33 @@ cdef class FilamentEnds:
         return n
 
     cdef void hand_over(self, World* world, Py_ssize_t filament, int64_t low, int64_t high,
-                        Py_ssize_t other) noexcept nogil:
+                        Py_ssize_t other, int64_t by) noexcept nogil:
         cdef Py_ssize_t k
         for k in range(self.n_keepers):
-            (<PlaceKeeper> self.kept[k]).move(world, filament, low, high, other)
+            (<PlaceKeeper> self.kept[k]).move(world, filament, low, high, other, by)
+
+    cdef bint is_in_step(self, int64_t by) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_keepers):
+            if by % (<PlaceKeeper> self.kept[k]).places.spacing != 0:
+                return False
+        return True
+
+    cdef bint are_linked(self, Py_ssize_t filament, Py_ssize_t other) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_keepers):
+            if (<PlaceKeeper> self.kept[k]).links(filament, other):
+                return True
+        return False
+
+    cdef void find_chain(self, Py_ssize_t filament, Py_ssize_t* first, Py_ssize_t* last) noexcept nogil:
+        cdef const int32_t* slot = &self.slots[filament, 0]
+        first[0] = 0
+        last[0] = self.slots.shape[1] - 1
+        while first[0] < last[0] and not self.room.alive[slot[first[0]]]:
+            first[0] += 1
+        while last[0] > first[0] and not self.room.alive[slot[last[0]]]:
+            last[0] -= 1
 
     cdef Py_ssize_t free_filament(self) noexcept nogil:
         cdef Py_ssize_t i
@@ -189,22 +257,23 @@ cdef class FilamentEnds:
         return -1
 
     cdef bint shift(self, World* world, Py_ssize_t filament, int step) noexcept nogil:
-        cdef const int32_t* slot = &self.slots[filament, 0]
-        cdef Py_ssize_t width = self.slots.shape[1], first = 0, last = width - 1, by, i, k
-        while first < width and not self.room.alive[slot[first]]:
-            first += 1
-        while last > first and not self.room.alive[slot[last]]:
-            last -= 1
+        cdef Py_ssize_t first, last, by
+        self.find_chain(filament, &first, &last)
         # Half of what is free, so that it is seldom.
-        by = (first + 1) // 2 if step > 0 else (width - last) // 2
-        if first > last or by == 0:
-            return False
+        by = (first + 1) // 2 if step > 0 else (self.slots.shape[1] - last) // 2
+        if by > 0:
+            self.shift_by(world, filament, by, step)
+        return by > 0
+
+    cdef void shift_by(self, World* world, Py_ssize_t filament, Py_ssize_t by, int step) noexcept nogil:
+        cdef const int32_t* slot = &self.slots[filament, 0]
+        cdef Py_ssize_t first, last, i, k
+        self.find_chain(filament, &first, &last)
         for i in range(last + 1 - first):
             # The foremost goes first.
             k = first + i if step > 0 else last - i
             self.move(world, slot[k], slot[k - step * by])
         mark_grown(world, slot[first])
-        return True
 
     cdef void move(self, World* world, int32_t source, int32_t target) noexcept nogil:
         self.room.move(world, source, target)
@@ -228,12 +297,9 @@ cdef class FilamentEnds:
         cdef const int32_t* slot = &self.slots[filament, 0]
         cdef double root, off
         cdef double* row
-        cdef Py_ssize_t i, first = 0, last = self.slots.shape[1] - 1
+        cdef Py_ssize_t i, first, last
         cdef int c
-        while not self.room.alive[slot[first]]:
-            first += 1
-        while not self.room.alive[slot[last]]:
-            last -= 1
+        self.find_chain(filament, &first, &last)
         for i in range(first, last + 1):
             draw_maxwell(draws, kT * world.inverse_mass[slot[i]], world.v + 3 * slot[i])
         # J M^-1 J^T is tridiagonal: rows have the direction of a link, the pivot, what is left, and what is beside.

@@ -36,8 +36,8 @@ cdef class Ground:
     cdef void leave(self, World* world, int32_t place) noexcept nogil
     # How much room there is: nm^2 or nm^3.
     cdef double measure(self, World* world) noexcept nogil
-    # All straight lines shorter than the reach from a bead to beads of a species: how many; -1: no memory, -2: there
-    # is no end of them.
+    # All straight lines shorter than the reach from a bead to beads of a species, -1: of any, in space alone: how many;
+    # -1: no memory, -2: there is no end of them.
     cdef Py_ssize_t lines_from(self, World* world, int32_t place, int32_t species) noexcept nogil
     cdef bint note(self, Py_ssize_t n, int32_t place, double x, double y, double z) noexcept nogil
     # A line whose end is uniform within the reach.

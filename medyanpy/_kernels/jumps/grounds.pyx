@@ -443,6 +443,8 @@ cdef class InSpace(Ground):
     ----------
     first, n : int
         Their places: the first, and how many with those of inactive rows.
+    most : int, optional
+        How many may enter at once, where these are fewer.
     """
     cdef Py_ssize_t first
     # Beads by cell: chains by the hash of its numbers, which are whole.
@@ -453,8 +455,8 @@ cdef class InSpace(Ground):
     cdef double per_cell                  # 1/nm, of open directions
     cdef double around[3]                 # cells in a period; 0 in open directions
 
-    def __init__(self, Py_ssize_t first, Py_ssize_t n):
-        size = 1 << max(4, int(2 * n - 1).bit_length())
+    def __init__(self, Py_ssize_t first, Py_ssize_t n, most=None):
+        size = 1 << max(4, int(2 * (n if most is None else most) - 1).bit_length())
         self.dimensions = 3
         self.first = first
         self.head = np.full(size, -1, np.int32)
@@ -554,7 +556,7 @@ cdef class InSpace(Ground):
         cdef double d[3]
         while at >= 0:
             other = &self.cell[at - self.first, 0]
-            if world.species[at] == species and at != own and (
+            if (species < 0 or world.species[at] == species) and at != own and (
                     other[0] == cell[0] and other[1] == cell[1] and other[2] == cell[2]):
                 displacement(&world.box, x, world.x + 3 * <Py_ssize_t> at, d)
                 if dot(d, d) < self.reach * self.reach:

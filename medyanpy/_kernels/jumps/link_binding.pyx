@@ -1179,6 +1179,20 @@ cdef class LinkPlaces(PlaceKeeper):
         self.jump.loosen(world, after, site, energy)
         return 1
 
+    cdef bint links(self, Py_ssize_t filament, Py_ssize_t other) noexcept nogil:
+        cdef const SiteRows* t = &self.jump.sites.rows
+        cdef Py_ssize_t i, row, s, k
+        for i in range(self.places.site.shape[1]):
+            row = self.places.site[filament, i]
+            if row < 0 or self.jump.task.label[row] < 0:
+                # Of none, or of those that hold one filament too.
+                continue
+            for s in range(self.jump.task.partners * row, self.jump.end[row]):
+                k = self.jump.other[s]
+                if t.start[k] < t.start[k + 1] and self.places.filament[t.bead[t.start[k]]] == other:
+                    return True
+        return False
+
     cdef bint is_taken(self, Py_ssize_t row) noexcept nogil:
         cdef Binding* t = &self.jump.task
         return _holding(row, t.end, t.held, t.partners) > 0

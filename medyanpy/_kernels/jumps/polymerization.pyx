@@ -38,51 +38,18 @@ from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.capacity cimport Room
-from medyanpy._kernels.core.elementary cimport acos_, atan2_, exp_, log_, sincos_
+from medyanpy._kernels.core.elementary cimport exp_, log_
 from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown
 from medyanpy._kernels.core.vec3 cimport dot
 from medyanpy._kernels.jumps.ageing cimport Ageing
-from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Joint, Place
+from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, Joint, Place, log_integral
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.nucleation cimport aslant
 from medyanpy._kernels.jumps.pools cimport PoolCounts
 from medyanpy._kernels.jumps.trial cimport Trial, Weights
 
-cdef enum:
-    # Of the integral of a joint, by Gauss' formula of five points in each.
-    PANELS = 12
-
 # How far from an end its energy is asked for, in rises.
 cdef double APART = 1e-4
-# Beyond so many kT joints are not integrated.
-cdef double MOST_ENERGY = 30.0
-cdef double PI = 3.141592653589793
-cdef double[5] NODES = [-0.9061798459386640, -0.5384693101056831, 0.0, 0.5384693101056831, 0.9061798459386640]
-cdef double[5] SHARES = [0.2369268850561891, 0.4786286704993665, 0.5688888888888889, 0.4786286704993665,
-                         0.2369268850561891]
-
-
-cdef double log_integral(const Joint* joint, double length, double kT, double q) noexcept nogil:
-    """The logarithm of z."""
-    cdef double stiffness = sqrt(joint.straight * joint.straight + joint.bent * joint.bent)
-    cdef double a = stiffness / (length * kT)
-    cdef double rest, width, low, high, half, theta, total = 0.0
-    cdef double sine, cosine, sine_off, cosine_off
-    cdef int panel, i
-    if not a > 0.0:
-        return -joint.modulus / (length * kT)
-    rest = atan2_(joint.bent, joint.straight)
-    width = acos_(1.0 - MOST_ENERGY / a) if MOST_ENERGY < 2.0 * a else PI
-    low = max(0.0, rest - width)
-    high = min(PI, rest + width)
-    half = (high - low) / (2 * PANELS)
-    for panel in range(PANELS):
-        for i in range(5):
-            theta = low + half * (2 * panel + 1 + NODES[i])
-            sincos_(theta, &sine, &cosine)
-            sincos_(0.5 * (theta - rest), &sine_off, &cosine_off)
-            total += SHARES[i] * exp_(-2.0 * a * sine_off * sine_off) * sqrt(1.0 - q * cosine * cosine) * sine
-    return log_(half * total) - (joint.modulus - stiffness) / (length * kT)
 
 
 def log_integral_of(double modulus, double straight, double bent, double length, double kT, double q):

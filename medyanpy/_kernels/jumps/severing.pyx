@@ -15,12 +15,10 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.core.capacity cimport Room
 from medyanpy._kernels.core.elementary cimport exp_, log_
 from medyanpy._kernels.core.program cimport NO_ROOM, World, mark_grown
 from medyanpy._kernels.core.vec3 cimport dot
-from medyanpy._kernels.jumps.ageing cimport Ageing
-from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds, Joint
+from medyanpy._kernels.jumps.filament_ends cimport FilamentEnds, Joint, joint_energy
 from medyanpy._kernels.jumps.jump cimport Draws, JumpOperation, draw_two, wait
 from medyanpy._kernels.jumps.nucleation cimport beside
 from medyanpy._kernels.jumps.trial cimport Weights
@@ -42,19 +40,6 @@ cdef class Severing(JumpOperation):
     n, momenta
         See `WorkSpace`.
     """
-    cdef readonly FilamentEnds ends
-    cdef Room room
-    cdef double rise
-    cdef public int state
-    cdef public int32_t most  # subunits of a link
-    cdef double rate          # 1/s
-    # Share of the energy of bending that speeds cuts, up to so many times.
-    cdef double share
-    cdef double most_faster
-    cdef Joint joint
-    cdef public Ageing ageing
-    cdef readonly Weights weights
-    cdef int32_t[::1] places  # of a filament from a cut on, and of what becomes of it
 
     def __init__(self, str name, int every, FilamentEnds ends not None, double rise, Py_ssize_t n, momenta):
         self.describe(name, 0.0, True, every)
@@ -78,9 +63,8 @@ cdef class Severing(JumpOperation):
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double u[2]
-        cdef double t = 0.0, n = <double> self.ends.slots.shape[0] * self.ends.slots.shape[1] * self.most
+        cdef double t = 0.0, n = self.attempts()
         cdef double rate = self.rate * self.most_faster if self.share > 0.0 else self.rate
-        cdef Py_ssize_t which, width = self.ends.slots.shape[1]
         cdef bint inside = False
         cdef int failed, fault = 0
         while fault == 0 and wait(draws, rate * n, h, &t, u):
@@ -92,27 +76,29 @@ cdef class Severing(JumpOperation):
                 if self.ageing is not None:
                     self.ageing.of.follow(world)
                 self.counts[0] += 1
-                which = min(<Py_ssize_t> (u[1] * n), <Py_ssize_t> n - 1)
-                fault = self.attempt(world, t, which // self.most // width, which // self.most % width,
-                                     <int32_t> (which % self.most), draws)
+                fault = self.attempt_one(world, t, min(<Py_ssize_t> (u[1] * n), <Py_ssize_t> n - 1), draws)
         if inside:
             failed = self.weights.leave(world)
             fault = failed if fault == 0 else fault
         return fault
 
+    cdef double attempts(self) noexcept nogil:
+        return <double> self.ends.slots.shape[0] * self.ends.slots.shape[1] * self.most
+
+    cdef int attempt_one(self, World* world, double t, Py_ssize_t which, Draws* draws) noexcept nogil:
+        cdef Py_ssize_t width = self.ends.slots.shape[1], link = which // self.most
+        return self.attempt(world, t, link // width, link % width, <int32_t> (which % self.most), draws)
+
     cdef int attempt(self, World* world, double t, Py_ssize_t filament, Py_ssize_t link, int32_t i,
                      Draws* draws) noexcept nogil:
         """Try a subunit of the link that leads on from a place of a filament."""
         cdef const int32_t* slot = &self.ends.slots[filament, 0]
-        cdef Py_ssize_t first = 0, last = self.ends.slots.shape[1] - 1, at, k
+        cdef Py_ssize_t first, last, at, k
         cdef int64_t along = i
         cdef double u[2]
         if not self.room.alive[slot[link]] or world.subunits[slot[link]] <= i:
             return 0
-        while not self.room.alive[slot[first]]:
-            first += 1
-        while not self.room.alive[slot[last]]:
-            last -= 1
+        self.ends.find_chain(filament, &first, &last)
         if last - first < 2:
             return 0
         for k in range(first, link):
@@ -131,14 +117,11 @@ cdef class Severing(JumpOperation):
         """How many times faster a filament parts for its bending, at the second of three nodes."""
         cdef double before[3]
         cdef double after[3]
-        cdef double cosine, sine, lengths, energy
+        cdef double energy
         displacement(&world.box, world.x + 3 * slot[0], world.x + 3 * slot[1], before)
         displacement(&world.box, world.x + 3 * slot[1], world.x + 3 * slot[2], after)
-        lengths = sqrt(dot(before, before) * dot(after, after))
-        cosine = max(-1.0, min(1.0, dot(before, after) / lengths))
-        sine = sqrt(1.0 - cosine * cosine)
-        energy = self.joint.modulus - self.joint.straight * cosine - self.joint.bent * sine
-        energy /= 0.5 * self.rise * (world.subunits[slot[0]] + world.subunits[slot[1]])
+        energy = joint_energy(
+            &self.joint, 0.5 * self.rise * (world.subunits[slot[0]] + world.subunits[slot[1]]), before, after)
         return exp_(min(self.share * energy / self.kT, log_(self.most_faster)))
 
     cdef int cut(self, World* world, double t, Py_ssize_t filament, Py_ssize_t at, Py_ssize_t last,
@@ -152,7 +135,6 @@ cdef class Severing(JumpOperation):
         cdef double v[3]
         cdef double before = 0.0, after = 0.0, asked = 0.0, kinetic, length, sine, cosine
         cdef Py_ssize_t other = self.ends.free_filament(), start, k, n = 0
-        cdef int64_t left = 0
         cdef int fault, q
         if other < 0:
             world.fault.bead = slot[at]
@@ -179,23 +161,10 @@ cdef class Severing(JumpOperation):
         cosine = sqrt(1.0 - sine * sine)
         for q in range(3):
             x[q] = world.x[3 * slot[at] + q] + length * ((1.0 - cosine) * d[q] + sine * across[q])
-        fault = self.room.wake(world, there[0], x, v)
+        fault = self.part(world, filament, at, last, other, start, 0, x, v)
         if fault != 0:
             return fault
-        for k in range(self.ends.slots.shape[1]):
-            if k < at and self.room.alive[slot[k]]:
-                left += world.subunits[slot[k]]
-        world.subunits[there[0]] = world.subunits[slot[at]]
-        world.material[there[0]] = world.material[slot[at]]
-        # What is at the cut stays with what is before it.
-        self.ends.hand_over(world, filament, world.material[slot[at]] + 1, world.material[slot[last]], other)
-        world.subunits[slot[at]] = self.ends.caps[there[0]] = 0
-        for k in range(at + 1, last + 1):
-            self.ends.move(world, slot[k], there[k - at])
-        mark_grown(world, slot[at])
-        mark_grown(world, there[0])
-        if self.ageing is not None:
-            self.ageing.of.cut(filament, left, other)
+        self.settle(world, filament, other)
         self.ends.draw_velocities(world, filament, self.kT, draws)
         self.ends.draw_velocities(world, other, self.kT, draws)
         kinetic += self.ends.kinetic(world, filament) + self.ends.kinetic(world, other)
@@ -204,3 +173,33 @@ cdef class Severing(JumpOperation):
             return fault
         return self.happened(world, t, 0, world.bead[slot[at]], world.bead[there[0]], after - before + kinetic, kinetic,
                              INFINITY)
+
+    cdef int part(self, World* world, Py_ssize_t filament, Py_ssize_t at, Py_ssize_t last, Py_ssize_t other,
+                  Py_ssize_t start, int64_t by, const double* x, const double* v) noexcept nogil:
+        cdef const int32_t* slot = &self.ends.slots[filament, 0]
+        cdef const int32_t* there = &self.ends.slots[other, start]
+        cdef Py_ssize_t k
+        cdef int fault = self.room.wake(world, there[0], x, v)
+        if fault != 0:
+            return fault
+        world.subunits[there[0]] = world.subunits[slot[at]]
+        world.material[there[0]] = world.material[slot[at]] + <int32_t> by
+        # What is at the cut stays with what is before it.
+        self.ends.hand_over(world, filament, world.material[slot[at]] + 1, world.material[slot[last]], other, by)
+        world.subunits[slot[at]] = self.ends.caps[there[0]] = 0
+        for k in range(at + 1, last + 1):
+            self.ends.move(world, slot[k], there[k - at])
+            world.material[there[k - at]] += <int32_t> by
+        mark_grown(world, slot[at])
+        mark_grown(world, there[0])
+        return 0
+
+    cdef void settle(self, World* world, Py_ssize_t filament, Py_ssize_t other) noexcept nogil:
+        cdef const int32_t* slot = &self.ends.slots[filament, 0]
+        cdef int64_t left = 0
+        cdef Py_ssize_t k
+        if self.ageing is None:
+            return
+        for k in range(self.ends.slots.shape[1]):
+            left += max(0, world.subunits[slot[k]])
+        self.ageing.of.cut(filament, left, other)
