@@ -171,10 +171,14 @@ def written(system):
     bounds = {"at_most": 60.0, "at_most_created": 2.0}
     system.add_jump(mp.jumps.CustomTransitions(proteins, text, **bounds, k=40.0, c=2.0, name="transitions"))
     sites = mp.Sites.beads(system.topology["beads"])
-    force = system.add_force(mp.forces.Links([], [], stiffness=15.0, length=0.8, name="written springs"))
+    states = {"slack": {}, "taut": {"length": 0.6, "stiffness": 20.0}}
+    force = system.add_force(mp.forces.Links(
+        [], [], stiffness=15.0, length=0.8, states=states, name="written springs"))  # fmt: skip
     rates = mp.jumps.Bell(12.0, average=0.05)
     system.add_jump(mp.jumps.LinkBinding(force, sites, off_rate=5.0, on_rate=60.0, rates=rates, name="bound"))
-    text = "unbind; rate = min(20*exp(tension/5), 90)\nbind; rate = 8*exp(-energy)"
+    text = """unbind; rate = min(20*exp(tension/5), 90)
+              bind; rate = 8*exp(-energy)
+              slack <-> taut; rate = 30 + 20*step(n_taut - 1), energy = 0.5"""
     system.add_jump(mp.jumps.CustomTransitions(force, text, at_most=90.0, name="let go"))
 
 

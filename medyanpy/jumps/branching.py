@@ -212,8 +212,9 @@ class Branching(SeedJump):
                 f"{self.name}: {self._links.name} and {self._angles.name} need one stiffness, and one length or angle, "
                 f"for all branches, and springs a stiffness > 0, not {spring}, {self._angles._defaults}"
             )
-        if self._links.one_sided:
-            raise ParameterError(f"{self.name}: {self._links.name} must be springs, not ropes (one_sided=True)")
+        if self._links.one_sided or self._links.states:
+            wrong = "ropes (one_sided=True)" if self._links.one_sided else "with states"
+            raise ParameterError(f"{self.name}: {self._links.name} must be springs, not {wrong}")
         return (float(spring["stiffness"]), float(spring["length"])), angle
 
     def fastest(self, kT: float | None) -> float:
@@ -290,8 +291,8 @@ class Branching(SeedJump):
         if (branch < -1).any() or (branch >= self._filaments.kind.n_room).any() or len(np.unique(held)) < len(held):
             raise ParameterError(f"{self.name}: the places that branches are said to hold cannot be")
 
-    def in_frames(self) -> tuple[str, int]:
-        return "links", max(1, min(len(self._mothers), self._filaments.kind.n_room))
+    def in_frames(self) -> tuple[tuple[str, ...], int]:
+        return ("links",), max(1, min(len(self._mothers), self._filaments.kind.n_room))
 
     def beside_frames(self) -> Mapping[str, Sites]:
         return {"a": self._mothers, "b": self._nodes}
