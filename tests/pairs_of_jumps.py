@@ -131,7 +131,8 @@ def branches(system):
     grid = system.add_pool(mp.Compartments((2, 1, 1), 4.0, {"G": 60, "Arp": 12}, name="for branches"))
     rates = {"on_rate": 200.0, "off_rate": 90.0, "end": "both", "subunits": (2, 5)}
     system.add_jump(mp.jumps.Polymerization(daughters, grid["G"], name="branches grow", **rates))
-    rates = {"rate": 400.0, "dissolution_rate": 30.0, "release_rate": 10.0, "name": "branches"}
+    # So many attempts that beads near places are counted.
+    rates = {"rate": 8000.0, "dissolution_rate": 30.0, "release_rate": 10.0, "name": "branches"}
     system.add_jump(mp.jumps.Branching(
         springs, angles, lattice, daughters, grid["Arp"], grid["G"], 2, near=system.topology["points"], reach=2.5,
         **rates))  # fmt: skip

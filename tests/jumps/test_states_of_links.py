@@ -132,7 +132,7 @@ def test_links_of_three_states_have_the_same_bits_and_books():
 def test_a_turn_around_a_cycle_takes_the_logarithm_of_the_product_of_its_rates():
     """Springs and what states there are open the sums of single events, and not those of turns."""
     text = ["a <-> b; k_on = 3*length, k_off = length*(1 + n_b)", "b <-> c; k_on = 2, k_off = 1",
-            "c <-> a; rate = 1.5*n_a + 1.5, energy = -0.4"]  # fmt: skip
+            "c <-> a; rate = (1.5*n_a + 1.5)*exp(2*gain), energy = -0.4"]  # fmt: skip
     states = {"a": {}, "b": {"length": 6.0}, "c": {"stiffness": 1.0}}
     system, links, jump = apart(1, text, states, at_most=40.0)
     assert jump.driven
@@ -143,7 +143,7 @@ def test_a_turn_around_a_cycle_takes_the_logarithm_of_the_product_of_its_rates()
     assert jump.kinds == ("a -> b", "b -> a", "b -> c", "c -> b", "c -> a", "a -> c")
     turn = {"a -> b": 1, "b -> c": 1, "c -> a": 1, "b -> a": -1, "c -> b": -1, "a -> c": -1}
     # a -> b at n_b = 0, back at 1; c -> a at n_a = 0, back at 1.
-    each = KT * math.log(3.0 / 2.0) + KT * math.log(2.0) + KT * math.log(1.5 / 3.0) + 0.4
+    each = KT * (math.log(3.0 / 2.0) + math.log(2.0) + math.log(1.5 / 3.0) + 4.0 * (0.25 - 0.125)) + 0.4
     turns = int(np.floor(sum(turn[event.kind] for event in events) / 3))
     done = np.cumsum([turn[event.kind] for event in events])
     whole = np.flatnonzero(done == 3 * turns)[-1] + 1

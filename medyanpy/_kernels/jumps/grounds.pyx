@@ -444,15 +444,6 @@ cdef class InSpace(Ground):
     first, n : int
         Their places: the first, and how many with those of inactive rows.
     """
-    cdef Py_ssize_t first
-    # Beads by cell: chains by the hash of its numbers, which are whole.
-    cdef int32_t[::1] head
-    cdef int32_t[::1] following
-    cdef double[:, ::1] cell
-    cdef uint64_t mask
-    cdef double per_cell                  # 1/nm, of open directions
-    cdef double around[3]                 # cells in a period; 0 in open directions
-
     def __init__(self, Py_ssize_t first, Py_ssize_t n):
         size = 1 << max(4, int(2 * n - 1).bit_length())
         self.dimensions = 3
@@ -515,8 +506,12 @@ cdef class InSpace(Ground):
         return world.box.length[0] * world.box.length[1] * world.box.length[2]
 
     cdef Py_ssize_t lines_from(self, World* world, int32_t place, int32_t species) noexcept nogil:
-        cdef const double* x = world.x + 3 * <Py_ssize_t> place
-        cdef const double* own = &self.cell[place - self.first, 0]
+        return self.lines_to(
+            world, world.x + 3 * <Py_ssize_t> place, &self.cell[place - self.first, 0], place, species)
+
+    cdef Py_ssize_t lines_to(
+        self, World* world, const double* x, const double* own, int32_t place, int32_t species,
+    ) noexcept nogil:
         cdef double cell[3]
         cdef int low[3]
         cdef int high[3]
@@ -554,7 +549,7 @@ cdef class InSpace(Ground):
         cdef double d[3]
         while at >= 0:
             other = &self.cell[at - self.first, 0]
-            if world.species[at] == species and at != own and (
+            if (species < 0 or world.species[at] == species) and at != own and (
                     other[0] == cell[0] and other[1] == cell[1] and other[2] == cell[2]):
                 displacement(&world.box, x, world.x + 3 * <Py_ssize_t> at, d)
                 if dot(d, d) < self.reach * self.reach:
