@@ -266,7 +266,7 @@ class Brancher:
         Of the spring between the mother and the first node of the branch.
     length : float, nm
         Of that spring, relaxed.
-    angle : float, rad
+    angle : float, radians, > 0 and < π
         Between the mother and the branch.
     angle_stiffness : float, pN nm
     release_rate : float, 1/s
