@@ -182,7 +182,7 @@ class State(Displayed, Snapshot):
         Fraction of accepted tries of blocks so far; nan before the first.
     jumps : dict of str to dict
         With `positions`: the discrete states of jumps, by the names of the jumps; of `LinkBinding` ``"links"``, (k, 2)
-        rows of its sites.
+        rows of its sites, and of links with states ``"states"``, (k,) their numbers.
     faces : dict of str to (F, 3) int32 array
         With `positions`: the triangles of every membrane by handle name, of numbers of its own vertices.
     heat, shadow_work, protocol_work, chemical_work : float, pN nm

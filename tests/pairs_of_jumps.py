@@ -132,7 +132,8 @@ def branches(system):
     grid = system.add_pool(mp.Compartments((2, 1, 1), 4.0, {"G": 60, "Arp": 12}, name="for branches"))
     rates = {"on_rate": 200.0, "off_rate": 90.0, "end": "both", "subunits": (2, 5)}
     system.add_jump(mp.jumps.Polymerization(daughters, grid["G"], name="branches grow", **rates))
-    rates = {"rate": 400.0, "dissolution_rate": 30.0, "release_rate": 10.0, "name": "branches"}
+    # So many attempts that beads near places are counted.
+    rates = {"rate": 8000.0, "dissolution_rate": 30.0, "release_rate": 10.0, "name": "branches"}
     system.add_jump(mp.jumps.Branching(
         springs, angles, lattice, daughters, grid["Arp"], grid["G"], 2, near=system.topology["points"], reach=2.5,
         **rates))  # fmt: skip
@@ -173,10 +174,14 @@ def written(system):
     bounds = {"at_most": 60.0, "at_most_created": 2.0}
     system.add_jump(mp.jumps.CustomTransitions(proteins, text, **bounds, k=40.0, c=2.0, name="transitions"))
     sites = mp.Sites.beads(system.topology["beads"])
-    force = system.add_force(mp.forces.Links([], [], stiffness=15.0, length=0.8, name="written springs"))
+    states = {"slack": {}, "taut": {"length": 0.6, "stiffness": 20.0}}
+    force = system.add_force(mp.forces.Links(
+        [], [], stiffness=15.0, length=0.8, states=states, name="written springs"))  # fmt: skip
     rates = mp.jumps.Bell(12.0, average=0.05)
     system.add_jump(mp.jumps.LinkBinding(force, sites, off_rate=5.0, on_rate=60.0, rates=rates, name="bound"))
-    text = "unbind; rate = min(20*exp(tension/5), 90)\nbind; rate = 8*exp(-energy)"
+    text = """unbind; rate = min(20*exp(tension/5), 90)
+              bind; rate = 8*exp(-energy)
+              slack <-> taut; rate = 30 + 20*step(n_taut - 1), energy = 0.5"""
     system.add_jump(mp.jumps.CustomTransitions(force, text, at_most=90.0, name="let go"))
 
 

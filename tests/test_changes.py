@@ -179,9 +179,11 @@ def switching():
     system = system_with(topology, forces.HarmonicTrap([solved, beads], 0.3, [2.0, 1.0, 0.0], name="trap"))
     text = "A <-> B; rate = k*exp(-x^2), energy = 0.2"
     system.add_jump(jumps.CustomTransitions(solved, text, at_most=20.0, k=10.0, name="switch"))
-    links = system.add_force(forces.Links([], [], stiffness=4.0, length=1.0, name="links"))
+    states = {"weak": {}, "strong": {"length": 0.8}}
+    links = system.add_force(forces.Links([], [], stiffness=4.0, length=1.0, states=states, name="links"))
     system.add_jump(jumps.LinkBinding(links, solved, beads, off_rate=2.0, on_rate=40.0, name="bind"))
-    system.add_jump(jumps.CustomTransitions(links, "unbind; rate = 5*length/(1 + length)", at_most=5.0, name="unbind"))
+    text = "unbind; rate = 5*length/(1 + length)\nweak <-> strong; rate = 3, energy = 0.3"
+    system.add_jump(jumps.CustomTransitions(links, text, at_most=5.0, name="unbind"))
     return mp.Simulation(system, mp.SplittingIntegrator("JBAGOGABJ", 0.02, kT=0.5, seed=3), threads=1)
 
 

@@ -119,6 +119,16 @@ def test_crosslinks():
     assert (links.parameters["stiffness"][0], links.parameters["length"][0]) == (8.0, 35.0)
 
 
+def test_branches_of_actin_have_the_angle_and_the_springs_of_arp23():
+    arp = presets.arp23()
+    springs, angles = mp.forces.Links([], [], **arp.links), mp.forces.DirectionLinks([], [], [], [], **arp.angles)
+    assert (springs._defaults, np.rad2deg(angles._defaults["angle"])) == ({"stiffness": 100.0, "length": 6.0}, 70.0)
+    width = np.sqrt(300.0 * mp.units.boltzmann / arp.angle_stiffness)
+    assert np.rad2deg(width) == pytest.approx(11.7, abs=0.1)
+    # It lets go after more than an hour.
+    assert 1.0 / arp.release_rate == pytest.approx(4286.0, rel=1e-3)
+
+
 def test_presets_do_not_change():
     with pytest.raises(AttributeError):
         presets.actin().radius = 4.0

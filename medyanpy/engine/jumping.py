@@ -288,9 +288,13 @@ class Jumping:
         for force in forces:
             if force.has_links:
                 own = [pair for pair in zip(self.jumps, self.names, strict=True) if force in pair[0].forces]
-                rows = {name: shown[name]["links"] for _, name in own}
-                # Molecules that hold by one end alone are no links.
-                bound = [(*j.beside_frames().values(), rows[n][(rows[n] >= 0).all(axis=1)]) for j, n in own]
+                bound = []
+                for jump, name in own:
+                    rows, (a, b) = shown[name]["links"], jump.beside_frames().values()
+                    states = shown[name].get("states", np.zeros(len(rows), np.int32))
+                    # Molecules that hold by one end alone are no links.
+                    both = (rows >= 0).all(axis=1)
+                    bound.append((a, b, rows[both], states[both]))
                 found[force] = force.link_ends(bound)
         return found
 

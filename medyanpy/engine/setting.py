@@ -492,7 +492,7 @@ class Settable(Guarded):
     def set_links(self, jump: str, links: Any) -> None:
         """Move and remove links that `LinkBinding` has bound, or bind others; the energy is protocol work.
 
-        Pairs that stay keep what is known of them; others are new links.
+        Pairs that stay keep what is known of them, such as the state; others are new links.
 
         Parameters
         ----------

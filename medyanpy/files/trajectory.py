@@ -164,8 +164,12 @@ class Frame(Snapshot):
             if sites:
                 return np.column_stack([side.main_beads for side in sites]).astype(np.int32)
             return np.asarray(self.column(hdf5.LINK_BEADS_OF + name)[self._with_ends(name)])
-        self._expect_jump(name)
-        rows = self.column(name)
+        return self._rows_of(name)[:, :2]
+
+    def _rows_of(self, jump: str) -> np.ndarray:
+        """Return the links that a jump had bound, (k, 2), or (k, 3) with their states."""
+        self._expect_jump(jump)
+        rows = self.column(jump)
         return rows[(rows >= 0).any(axis=1)]
 
     def link_ends(self, name: str) -> np.ndarray:
@@ -283,7 +287,11 @@ class Frame(Snapshot):
         parts["who"] = n, ids, ids >= 0, int(ids.max(initial=-1)) + 1
         if not segment.comes_and_goes:
             parts["who"] = n, None, None, n
-        parts["jumps"] = {jump: {"links": self.links(jump)} for jump in self.jumps}
+        rows = {jump: self._rows_of(jump) for jump in self.jumps}
+        parts["jumps"] = {
+            jump: {"links": own[:, :2]} | ({"states": own[:, 2]} if own.shape[1] > 2 else {})
+            for jump, own in rows.items()
+        }
         parts["discrete"], parts["counts"], parts["faces"] = {}, {}, self.faces
         parts["pools"], parts["box"] = dict(self.pools), self.box
         if "interval" in segment.elements:

@@ -23,9 +23,8 @@ from medyanpy.topology import Topology
 if TYPE_CHECKING:
     from medyanpy._kernels.core.program import Operation
     from medyanpy.core.layout import Layout
-    from medyanpy.core.sites import Sites
     from medyanpy.engine.worksheet import Look, Remark
-    from medyanpy.forces.links import LinkEnds
+    from medyanpy.forces.links import Bound, LinkEnds
     from medyanpy.state import State
 
 __all__ = [
@@ -206,8 +205,8 @@ class Force(Parameterized):
         """Return remarks that depend on the box, made again when that changes; one warning is given."""
         return []
 
-    def link_ends(self, bound: "list[tuple[Sites, Sites, np.ndarray]]") -> "LinkEnds":
-        """Return its links and those `bound` by jumps: pairs of sites, and (k, 2) rows of these."""
+    def link_ends(self, bound: "list[Bound]") -> "LinkEnds":
+        """Return its links and those `bound` by jumps."""
         raise NotImplementedError
 
     @property

@@ -2,8 +2,8 @@
 
 import weakref
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from medyanpy._kernels.core.sites import SiteTable
 from medyanpy._kernels.forces.radial import Radial
 from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
-from medyanpy._tools.validation import array, one_or_many, whole_number
+from medyanpy._tools.validation import array, one_or_many, several, whole_number
+from medyanpy._tools.validation import number as one_number
 from medyanpy.core.sites import Sites, as_sites, joined_beads
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._arguments import Beads, Ids
 from medyanpy.forces._base import Each, Force, Given, argument, declared, number
 from medyanpy.forces._stiffness import Start
@@ -295,10 +296,18 @@ class Links(SiteTerms):
         "bool", "Ropes instead of springs.", default=False, kw_only=True,
         attribute="True if the links are ropes, which pull but do not push.",
     )  # fmt: skip
+    states: Given["Mapping[str, Mapping[str, float]] | Sequence[str]", tuple[str, ...]] = argument(
+        "list of str, or dict of dicts, optional", "Names of the states of links that a `LinkBinding` binds, in the "
+        'first of which they bind: ``["weak", "strong"]``. Stiffness and length are those of the force; others than '
+        'the first may have their own, ``{"weak": {}, "strong": {"length": 20.0}}``. `CustomTransitions` changes them.',
+        default=(), kw_only=True, attribute="Names of the states of links that a `LinkBinding` binds.",
+    )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         self._one_sided = bool(given["one_sided"])
         super()._take(given)
+        self._own_numbers = _states(self.name, given["states"])
+        self._states = tuple(self._own_numbers)
 
     def add(
         self, a: "Beads", b: "Beads", stiffness: "Numbers | None" = None, length: "Numbers | None" = None
@@ -367,7 +376,25 @@ class Links(SiteTerms):
         out: np.ndarray = np.linalg.norm(between, axis=1)
         return out
 
-    def link_ends(self, bound: list[tuple[Sites, Sites, np.ndarray]]) -> "LinkEnds":
+    def states_in(self, state: "State") -> np.ndarray:
+        """Return the names of the states of the links in a state, (n,) str, in the order of ``state.links(self)``; of
+        links that were given, "".
+
+        Raises
+        ------
+        ParameterError
+            A state of another system, or without positions.
+        """
+        numbers = state.links(self).states
+        out: np.ndarray = np.array([*self._states, ""])[numbers]
+        return out
+
+    def _springs(self, stiffness: float, length: float) -> np.ndarray:
+        """Return the stiffness and length of links in each state, (states, 2), from those of the force."""
+        own = self._own_numbers.values() if self._states else [{}]
+        return np.array([[one.get("stiffness", stiffness), one.get("length", length)] for one in own])
+
+    def link_ends(self, bound: "list[Bound]") -> "LinkEnds":
         return LinkEnds(self, bound)
 
     def tensions(self, state: "State") -> np.ndarray:
@@ -392,6 +419,10 @@ class Links(SiteTerms):
         return bind_rows(self.name, kind, table, ends, self._named("stiffness", "length"))
 
 
+#: Sites `a` and `b` of a jump, rows of both of its links, (k, 2), and the number of the state of each, (k,).
+Bound: TypeAlias = tuple[Sites, Sites, np.ndarray, np.ndarray]
+
+
 class LinkEnds:
     """The links of one force in one state: those that it was given, in their order, then those that jumps have bound.
 
@@ -403,42 +434,76 @@ class LinkEnds:
         The numbers of the m links that the force was given.
     bound : list of (k, 2) int arrays
         For each jump that binds links of this force, rows of its sites `a` and `b`.
+    states : (n,) int
+        The number of the state of each among those of the force; -1 of links that it was given.
     stiffness, length : (n,) float, pN/nm and nm
     """
 
-    def __init__(self, force: Links, coming: list[tuple[Sites, Sites, np.ndarray]]) -> None:
+    def __init__(self, force: Links, coming: list[Bound]) -> None:
         # Sites never change: they are put together on demand.
         self._given, self._coming = force._sites, coming
         self.ids: np.ndarray = force.ids
-        self.bound: list[np.ndarray] = [rows for _, _, rows in coming]
-        self._numbers, self._defaults = force._numbers, dict(force._defaults)
+        self.bound: list[np.ndarray] = [rows for _, _, rows, _ in coming]
+        given = np.full(len(force), -1)
+        self.states: np.ndarray = np.concatenate([given, *(states for *_, states in coming)])
+        self._numbers, defaults = force._numbers, force._defaults
+        self._springs = force._springs(*(np.nan if v is None else v for v in defaults.values()))
 
     def __len__(self) -> int:
-        return len(self.ids) + sum(map(len, self.bound))
+        return len(self.states)
 
     def __repr__(self) -> str:
         return f"LinkEnds({len(self)}: {len(self.ids)} given, {len(self) - len(self.ids)} bound)"
 
     @property
     def a(self) -> Sites:
-        return Sites.concatenate([self._given[0], *(a[rows[:, 0]] for a, _, rows in self._coming)])
+        return Sites.concatenate([self._given[0], *(a[rows[:, 0]] for a, _, rows, _ in self._coming)])
 
     @property
     def b(self) -> Sites:
-        return Sites.concatenate([self._given[1], *(b[rows[:, 1]] for _, b, rows in self._coming)])
+        return Sites.concatenate([self._given[1], *(b[rows[:, 1]] for _, b, rows, _ in self._coming)])
 
     @property
     def stiffness(self) -> np.ndarray:
-        return self._of_each("stiffness")
+        return self._of_each("stiffness", 0)
 
     @property
     def length(self) -> np.ndarray:
-        return self._of_each("length")
+        return self._of_each("length", 1)
 
-    def _of_each(self, name: str) -> np.ndarray:
-        more = len(self) - len(self.ids)
-        bound = np.full(more, self._defaults[name] if more else 0.0)
-        return np.concatenate([self._numbers[name], bound])
+    def _of_each(self, name: str, column: int) -> np.ndarray:
+        return np.concatenate([self._numbers[name], self._springs[self.states[len(self.ids) :], column]])
+
+
+#: Words of `CustomTransitions`, which are no names of states.
+_TAKEN = frozenset(("bind", "unbind", "step", "back", "create", "remove", "change", "kT"))
+# As many as the kernel has room for.
+_MOST_STATES = 32
+
+
+def _states(force: str, given: Any) -> dict[str, dict[str, float]]:
+    """Return the numbers that links in each state have of their own, by the names of states."""
+    what = f"{force}: states"
+    if isinstance(given, str):
+        raise ParameterError(f"{what} = {shown(given)} but must be names, such as ['weak', 'strong']")
+    names = several(what, given) if not isinstance(given, Mapping) else list(given)
+    out: dict[str, dict[str, float]] = {}
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name.isidentifier() or name in _TAKEN or name in out:
+            raise ParameterError(
+                f"{what}[{i}] = {shown(name)} but must be a name that no other has, of letters, digits and _, and "
+                "not a word of transitions, such as bind"
+            )
+        own = given[name] if isinstance(given, Mapping) else {}
+        if not isinstance(own, Mapping) or set(own) - {"stiffness", "length"} or (own and i == 0):
+            raise ParameterError(
+                f"{what}: {name}: {shown(own)} but must be a dict of stiffness and length, and empty for the first "
+                "state, which has those of the force"
+            )
+        out[name] = {key: one_number(f"{what}: {name}: {key}", value, at_least=0.0) for key, value in own.items()}
+    if len(out) == 1 or len(out) > _MOST_STATES:
+        raise ParameterError(f"{what}: {len(out)} given, but there are from 2 to {_MOST_STATES}, or none")
+    return out
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:

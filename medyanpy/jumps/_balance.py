@@ -8,6 +8,7 @@ import numpy as np
 
 from medyanpy.core.columns import SPECIES
 from medyanpy.errors import ParameterError
+from medyanpy.forces.links import Links
 from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def log_activities_of(balances: Sequence[Balance]) -> tuple[dict[Any, float], np
 
 
 class SpeciesForm:
-    """Base class of forms of jumps that create, remove or change beads with species."""
+    """Base class of forms of jumps that create, remove or change beads with species, or change states of links."""
 
     needs_temperature = True
     stirs: tuple[MoleculePool, ...] = ()
@@ -57,8 +58,8 @@ class SpeciesForm:
 
     @abstractmethod
     def balances(self, kT: float) -> "list[Balance] | None":
-        """Return what goes both ways, by handle and number of the species; None where something goes one way, or
-        molecules of a pool take part."""
+        """Return what goes both ways, by handle and number of the species, or links and number of the state; None where
+        something goes one way, or molecules of a pool take part."""
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
         """Return remarks on forces whose whole energy each attempt takes."""
@@ -82,9 +83,15 @@ class SpeciesForm:
         z, left = log_activities_of(balances)
         if left.any():
             return None
-        numbers = state.column(SPECIES.name)
-        counts = [np.count_nonzero(numbers[state.living(handle)] == number) for handle, number in z]
-        return float(np.dot(counts, list(z.values())))
+        total = 0.0
+        for (subject, number), own in z.items():
+            if isinstance(subject, Links):
+                # How many there are, those who bind them weigh: in the first state, which has the factor 1.
+                numbers, own = state.links(subject).states, own - z.get((subject, 0), 0.0)
+            else:
+                numbers = state.column(SPECIES.name)[state.living(subject)]
+            total += own * np.count_nonzero(numbers == number)
+        return total
 
     def shown(self, operation: Any) -> dict[str, Any]:
         return {"events": operation.done_so_far()}

@@ -216,8 +216,9 @@ class Jump(Parameterized):
         """
         return {}
 
-    def in_frames(self) -> "tuple[str, int] | None":
-        """Name the array of `shown`, (k, 2) int32, that trajectories hold of every frame, and its most rows."""
+    def in_frames(self) -> "tuple[tuple[str, ...], int] | None":
+        """Name what of `shown` trajectories hold of every frame, and its most rows: ``"links"``, (k, 2) int32, and
+        where links have states ``"states"``, (k,)."""
         return None
 
     def beside_frames(self) -> "Mapping[str, Sites]":

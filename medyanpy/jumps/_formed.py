@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.jumps._exchange import ExchangeForm
-    from medyanpy.jumps.custom_transitions import LinkForm
+    from medyanpy.jumps._written_forms import LinkForm
     from medyanpy.state import State
 
 __all__ = ["FormedJump"]

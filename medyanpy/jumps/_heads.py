@@ -157,9 +157,10 @@ class HeadsJump(LinkingJump):
         arrays["alone"][0] = np.count_nonzero(~both)
         return arrays
 
-    def in_frames(self) -> tuple[str, int] | None:
+    def in_frames(self) -> tuple[tuple[str, ...], int] | None:
         # Each may hold by one head.
-        return "links", max(1, len(self._table.sites) if self._species is not None else min(len(self._a), len(self._b)))
+        most = len(self._table.sites) if self._species is not None else min(len(self._a), len(self._b))
+        return ("links",), max(1, most)
 
     def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return rows of the first and the second lattice; -1 where one end is free. Steps are between two of one."""

@@ -58,6 +58,11 @@ class LinkingJump(Jump):
         links, (one, other) = given["links"], self.sides
         if not isinstance(links, Links):
             raise ParameterError(f"{self.name}: links must be a Links force, not {type(links).__name__}")
+        if links.states and not self._has_states:
+            raise ParameterError(
+                f"{self.name}: {links.name} has states, which links of a LinkBinding alone have; heads come and go at "
+                "rates of their own"
+            )
         self._links, self._reach, self._same_filament = links, given["reach"], bool(given["same_filament"])
         self._a = as_sites(f"{self.name}: {one}", given[one])
         self._own_b = None if given[other] is None else as_sites(f"{self.name}: {other}", given[other])
@@ -88,6 +93,8 @@ class LinkingJump(Jump):
     _separation: float = 0.0
     #: Whether a row of what is bound at the start may be -1: an end that holds nothing.
     _may_be_free = False
+    #: Whether links may have states.
+    _has_states = False
 
     @property
     def _b(self) -> Sites:
@@ -212,14 +219,14 @@ class LinkingJump(Jump):
     ) -> None:  # fmt: skip
         """Give an operation its rates (1/s), its law and the present links; see `set_rule` of the kernel."""
         kind, stiffness, length = self._spring()
-        low, high = self.window(kT)
-        operation.layout.expect_width(self.name, high)
+        springs, (low, high) = self._links._springs(stiffness, length), self.window(kT)
+        operation.layout.expect_width(self.name, max(high, float(springs[:, 1].max())))
         n = len(self._table.sites)
         rows, none = np.arange(n, dtype=np.int32), (np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
         near = NeighborList(rows, self._table.groups, np.full(n, 0.5 * high), high, _SKIN * high, *none)
         # Rates of averages do not change with lengths: bounds are those of pairs alone.
         slack = slack if average is None else math.inf
-        rule = kT, near, int(kind), (stiffness, length), low, high, on, off, *law, slack, driven
+        rule = kT, near, int(kind), springs, low, high, on, off, *law, slack, driven
         operation.set_rule(*rule, average or 0.0)
 
     def _labels(self, topology: "Topology") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -231,7 +238,7 @@ class LinkingJump(Jump):
 
     def joined(self, operation: "JumpOperation", force: "Force", bound: "Operation", layout: "Layout") -> "Operation":
         kind, stiffness, length = self._spring()
-        coming = bonds.PassingBonds(force.name, kind, np.array([[stiffness, length]]), operation.linked)
+        coming = bonds.PassingBonds(force.name, kind, self._links._springs(stiffness, length), operation.linked)
         coming.acts_on_points = operation.on_points
         return Joined(force.name, bound, coming)
 
@@ -266,9 +273,12 @@ class LinkingJump(Jump):
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         _, pairs = operation.links()
-        rows = np.column_stack(self.ids(operation, *pairs.T))
-        rows.flags.writeable = False
-        return {"links": rows}
+        out = {"links": np.column_stack(self.ids(operation, *pairs.T))}
+        if operation.n_states > 1:
+            out["states"] = operation.states()
+        for array in out.values():
+            array.flags.writeable = False
+        return out
 
     def arrays_shown(self, operation: "JumpOperation", shown: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
         pairs = self._checked_pairs(shown["links"])
@@ -277,6 +287,11 @@ class LinkingJump(Jump):
         arrays["other"][...], arrays["id"][...], arrays["end"][...] = -1, -1, p * np.arange(n)
         if "mean" in arrays:
             arrays["mean"][...] = 0.0
+        if "state" in arrays:
+            arrays["state"][...] = 0
+            if "states" not in shown:
+                raise TopologyError(f"{self.name}: {self._links.name} has states, but not those of the links there")
+            states = np.asarray(shown["states"]).tolist()
         # In their order, as the letter binds them: each is at both of its ends.
         ends = np.column_stack([self._table.of_a[pairs[:, 0]], self._table.of_b[pairs[:, 1]]])
         for link, (i, j) in enumerate(ends.tolist()):
@@ -285,6 +300,8 @@ class LinkingJump(Jump):
                 if slot == p * (site + 1):
                     raise TopologyError(f"{self.name}: a site is said to have more than {p} links")
                 arrays["other"].ravel()[slot], arrays["id"].ravel()[slot] = other, link
+                if "state" in arrays:
+                    arrays["state"][slot] = states[link]
                 arrays["end"][site] += 1
         arrays["numbers"][...] = len(ends), max(len(ends), int(arrays["numbers"][1]))
         # Pairs in reach are listed again.
@@ -309,9 +326,12 @@ class LinkingJump(Jump):
             here = np.arange(p) < filled[:, None]
             site = np.nonzero(here)[0]
             ok = bool((other[here] >= 0).all() and (other[here] < n).all() and (other[here] != site).all())
-            # Each link is at both of its ends, under one number.
-            forth = np.column_stack([ids[here], site, other[here]])
-            back = forth[:, [0, 2, 1]]
+            # Each link is at both of its ends, under one number and in one state.
+            state = arrays.get("state", np.zeros(n * p, np.int32))[: n * p].reshape(n, p)
+            forth = np.column_stack([ids[here], site, other[here], state[here]])
+            back = forth[:, [0, 2, 1, 3]]
+            known = (state >= 0) & (state < max(1, len(self._links.states)))
+            ok = ok and bool(known.all()) and not state[~here].any()
             ok = ok and np.array_equal(forth[np.lexsort(forth.T)], back[np.lexsort(back.T)])
             ok = ok and (np.unique(ids[here], return_counts=True)[1] == 2).all()
             bound, ever = arrays["numbers"].tolist()

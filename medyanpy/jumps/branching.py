@@ -89,7 +89,8 @@ class Branching(SeedJump):
 
     ``state.links(links)`` has the branches, and ``state.jumps[name]["links"]`` the place of each, and its first node
     among all rows of the daughters. A run ends with an error where there is no room for another filament. Attempts cost
-    0.1 µs each, and come as if every place were near every bead of `near`.
+    0.1 µs each, and come as if every place were near every bead of `near`. A letter in which these would be more than 4
+    for each place and bead counts the beads near each place first, and takes as long as it has places and beads.
 
     References
     ----------
@@ -98,7 +99,6 @@ class Branching(SeedJump):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> topology = mp.Topology()
     >>> mother = topology.add_filaments([[[0.0, 0, 0], [54.0, 0, 0], [108.0, 0, 0]]], 4e-12, 1e-6)
@@ -106,8 +106,9 @@ class Branching(SeedJump):
     >>> branches = topology.add_filaments([], 4e-12, 1e-6, **room)
     >>> system = mp.System(topology)
     >>> fixman = system.add_force(mp.forces.FixmanPotential(branches, temperature=300.0))
-    >>> springs = system.add_force(mp.forces.Links([], [], stiffness=5.0, length=6.0))
-    >>> angles = system.add_force(mp.forces.DirectionLinks([], [], [], [], stiffness=100.0, angle=np.deg2rad(70)))
+    >>> arp = mp.presets.arp23()
+    >>> springs = system.add_force(mp.forces.Links([], [], **arp.links))
+    >>> angles = system.add_force(mp.forces.DirectionLinks([], [], [], [], **arp.angles))
     >>> pool = system.add_pool(mp.Pool(volume=1e9, counts={"G-actin": 6022, "Arp2/3": 60}))
     >>> who = mother.lattice(spacing=2.7), branches, pool["Arp2/3"], pool["G-actin"]
     >>> _ = system.add_jump(mp.jumps.Branching(springs, angles, *who, n=5, rate=1e30, dissolution_rate=1.0))
@@ -213,8 +214,9 @@ class Branching(SeedJump):
                 f"{self.name}: {self._links.name} and {self._angles.name} need one stiffness, and one length or angle, "
                 f"for all branches, and springs a stiffness > 0, not {spring}, {self._angles._defaults}"
             )
-        if self._links.one_sided:
-            raise ParameterError(f"{self.name}: {self._links.name} must be springs, not ropes (one_sided=True)")
+        if self._links.one_sided or self._links.states:
+            wrong = "ropes (one_sided=True)" if self._links.one_sided else "with states"
+            raise ParameterError(f"{self.name}: {self._links.name} must be springs, not {wrong}")
         return (float(spring["stiffness"]), float(spring["length"])), angle
 
     def fastest(self, kT: float | None) -> float:
@@ -294,8 +296,8 @@ class Branching(SeedJump):
         if (branch < -1).any() or (branch >= self._filaments.kind.n_room).any() or len(np.unique(held)) < len(held):
             raise ParameterError(f"{self.name}: the places that branches are said to hold cannot be")
 
-    def in_frames(self) -> tuple[str, int]:
-        return "links", max(1, min(len(self._mothers), self._filaments.kind.n_room))
+    def in_frames(self) -> tuple[tuple[str, ...], int]:
+        return ("links",), max(1, min(len(self._mothers), self._filaments.kind.n_room))
 
     def beside_frames(self) -> Mapping[str, Sites]:
         return {"a": self._mothers, "b": self._nodes}

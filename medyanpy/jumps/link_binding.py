@@ -4,8 +4,6 @@ import math
 from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from medyanpy._kernels.jumps import link_binding as kernel
 from medyanpy._tools.validation import whole_number
 from medyanpy.core.sites import Sites
@@ -57,7 +55,9 @@ class LinkBinding(LinkingJump):
 
     Notes
     -----
-    ``state.links(links)`` has the bound links; ``links.lengths(state)`` and ``links.tensions(state)`` measure it.
+    ``state.links(links)`` has the bound links; ``links.lengths(state)`` and ``links.tensions(state)`` measure it. Of
+    links with states the rates are those of the first, in which they bind; `CustomTransitions` changes the state, and
+    lets go of others.
 
     Examples
     --------
@@ -75,6 +75,7 @@ class LinkBinding(LinkingJump):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("bind", "unbind")
+    _has_states = True
     links: Links = argument(
         "Links", "The force of the links: springs or ropes, of one stiffness > 0 and one length. Its given terms stay; "
         "links that bind are added to them. It must be in the system.", attribute="The force of the links.",
@@ -161,6 +162,7 @@ class LinkBinding(LinkingJump):
         operation = kernel.LinkBinding(
             self.name, kT, self.driven, self.every, table.sites.bind(layout), table.sites.on_points(layout),
             *self._labels(layout.topology), self._partners, -1 if self._pool is None else self._pool, table.most_pairs,
+            max(1, len(self._links.states)),
         )  # fmt: skip
         operation.table, operation.layout = table, layout
         self.update(operation, kT)
@@ -201,7 +203,7 @@ class LinkBinding(LinkingJump):
         then nothing changes."""
         rows, own = self._checked_pairs(links), operation.arrays()
         before = {name: array.copy() for name, array in own.items()}
-        for name, array in self.arrays_shown(operation, {"links": rows[:0]}).items():
+        for name, array in self.arrays_shown(operation, {"links": rows[:0], "states": ()}).items():
             own[name][...] = array
         for i, (a, b) in enumerate(rows.tolist()):
             why = operation.bind(self._table.of_a[a], self._table.of_b[b])
@@ -210,16 +212,13 @@ class LinkBinding(LinkingJump):
                     own[name][...] = array
                 operation.forget_all()
                 raise TopologyError(f"{self.name}: links[{i}] = ({a}, {b}) cannot be bound: {why}")
-        if "mean" in own:
-            self._keep_means(before, own)
-
-    def _keep_means(self, before: dict[str, np.ndarray], own: dict[str, np.ndarray]) -> None:
-        """Give links between the same two sites the mean that they had."""
+        # Links between the same two sites keep what is known of them.
         p = self._partners
-        known = {(s // p, int(j)): before["mean"][s] for s, j in enumerate(before["other"]) if j >= 0}
+        known = {(s // p, int(j)): s for s, j in enumerate(before["other"]) if j >= 0}
         for s, j in enumerate(own["other"]):
-            if j >= 0:
-                own["mean"][s] = known.get((s // p, int(j)), 0.0)
+            if (s // p, int(j)) in known:
+                for name in {"mean", "state"} & set(own):
+                    own[name][s] = before[name][known[s // p, int(j)]]
 
     def window(self, kT: float) -> tuple[float, float]:
         """Return the lengths at which pairs bind, nm."""
@@ -227,8 +226,9 @@ class LinkBinding(LinkingJump):
             return self._rates.window
         return super().window(kT)
 
-    def in_frames(self) -> tuple[str, int] | None:
+    def in_frames(self) -> tuple[tuple[str, ...], int] | None:
         one, other = len(self._a), len(self.b)
         most = self._partners * (one // 2 + one % 2 if self._own_b is None else min(one, other))
         # Files keep room for one, also where there can be none.
-        return "links", max(1, most if self._pool is None else min(most, self._pool))
+        shown = ("links", "states") if self._links.states else ("links",)
+        return shown, max(1, most if self._pool is None else min(most, self._pool))

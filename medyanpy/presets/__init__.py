@@ -13,11 +13,19 @@
 FilamentBending(bending_modulus=73000, rest_angle=0)
 """
 
-from medyanpy.presets.filaments import Crosslinker, FilamentMaterial, actin, alpha_actinin, microtubule
+from medyanpy.presets.filaments import (
+    Brancher,
+    Crosslinker,
+    FilamentMaterial,
+    actin,
+    alpha_actinin,
+    arp23,
+    microtubule,
+)
 from medyanpy.presets.proteins import adenylate_kinase, transmembrane_protein
 from medyanpy.presets.water import WATER, RigidWater, tip3p
 
 __all__ = [
-    "WATER", "Crosslinker", "FilamentMaterial", "RigidWater", "actin", "adenylate_kinase", "alpha_actinin",
-    "microtubule", "tip3p", "transmembrane_protein",
+    "WATER", "Brancher", "Crosslinker", "FilamentMaterial", "RigidWater", "actin", "adenylate_kinase", "alpha_actinin",
+    "arp23", "microtubule", "tip3p", "transmembrane_protein",
 ]

@@ -82,8 +82,8 @@ class Content:
         self._chains = {
             f"medyanpy/links/{k}": h for k, h in numbered if len(h._inactive) and "links" in h.kind.beside_frames()
         }
-        #: The name of each jump that has something in frames, what it is, and the most rows it can have.
-        self._jumps: dict[str, tuple[str, str, int]] = {}
+        #: The name of each jump that has something in frames, what it is, first links, and the most rows it can have.
+        self._jumps: dict[str, tuple[str, tuple[str, ...], int]] = {}
         for k, (name, jump) in enumerate(zip(simulation.system.jump_names, simulation.system.jumps, strict=True)):
             if (shown := jump.in_frames()) is not None:
                 self._jumps[f"medyanpy/jumps/{k}"] = (name, *shown)
@@ -166,7 +166,7 @@ class Content:
             return np.concatenate(found + [joined_beads(*sites) for sites in self._linked.values()])
         found += [handle.kind.all_rows[handle.kind.beside_rows()["links"]] for handle in self._chains.values()]
         found += [force.joined_in(state) for force in self._links.values()]
-        for name, key, _ in self._jumps.values():
+        for name, (key, *_), _ in self._jumps.values():
             rows = state.jumps[name][key]
             found.append(joined_beads(*ends_of(rows, [sites.as_in(state) for sites in self._sides[name]])))
         return np.concatenate(found)
@@ -200,8 +200,8 @@ class Content:
             out[path] = Element(membrane.mesh.faces.shape, pairs, name=hdf5.FACES_OF + membrane.name)
         for path, chains in self._chains.items():
             out[path] = Element((chains.capacity, 2), pairs, name=hdf5.LINKS_OF + chains.name, fill=-1)
-        for path, (name, _, most) in self._jumps.items():
-            out[path] = Element((most, 2), pairs, name=name, fill=-1)
+        for path, (name, keys, most) in self._jumps.items():
+            out[path] = Element((most, 1 + len(keys)), pairs, name=name, fill=-1)
         for path, (name, pool) in self._pools.items():
             out[path] = Element((*pool.shape, len(pool.species)), np.dtype("<i8"), name=hdf5.POOL_OF + name)
         for path, name in self._energies.items():
@@ -243,7 +243,10 @@ class Content:
         for path, (name, pool) in self._pools.items():
             values[path] = np.stack([state.pools[name][species] for species in pool.species], axis=-1)
         lists = {path: handle.kind.beside_rows()["links"] for path, handle in self._chains.items()}
-        lists |= {path: state.jumps[name][key] for path, (name, key, _) in self._jumps.items()}
+        lists |= {
+            path: np.column_stack([state.jumps[name][key] for key in keys])
+            for path, (name, keys, _) in self._jumps.items()
+        }
         # H5MD 1.1: tuples are of ids.
         if hdf5.BONDS in self.elements:
             lists[hdf5.BONDS] = state.ids[self._bonds(state)]

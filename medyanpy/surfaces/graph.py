@@ -35,7 +35,11 @@ class Graph(Nodes):
 
     def jumps(self, node: int) -> bool:
         """Tell whether a node with all derivatives 0 depends on coordinates nevertheless, as ``step(x)`` does."""
-        return any(self.nodes[n][0] == "coordinate" and self.nodes[n][1] < self._varied for n in self._within(node))
+        return any(i < self._varied for i in self.inputs(node))
+
+    def inputs(self, node: int) -> set[int]:
+        """Return the numbers of the inputs that a node depends on."""
+        return {self.nodes[n][1] for n in self._within(node) if self.nodes[n][0] == "coordinate"}
 
     def along(self, node: int, *coordinates: int) -> int:
         """Return the derivative by one to three coordinates, one after another; also where a distance is 0.

@@ -267,7 +267,7 @@ def _found(what: Any) -> Scene:
         ends: dict[str, Sequence[Sites]] = {}
         for name, jump in zip(system.jump_names, system.jumps, strict=True):
             if (held := jump.in_frames()) is not None:
-                rows = state.jumps[name][held[0]]
+                rows = state.jumps[name][held[0][0]]
                 ends[name] = ends_of(rows, [sites.as_in(state) for sites in jump.beside_frames().values()])
                 shown.append(joined_beads(*ends[name]))
         pairs = [_NO_PAIRS]

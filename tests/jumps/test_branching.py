@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.testing import check_mean
+from medyanpy.testing import check_chi_square, check_mean
 
 KT = 1.0
 ANGLE = np.deg2rad(70.0)
@@ -355,6 +355,36 @@ def test_activation_is_a_catalyst():
     n = sum(event.kind == "branch" for event in heard.heard())
     expected = 3 * (2.0 / 3.0) * 2.0 * 0.5 * simulation.context.get_state().time
     assert n == pytest.approx(expected, abs=6.0 * np.sqrt(expected))
+
+
+@pytest.mark.parametrize("steps", [1, 100])
+def test_activation_is_by_the_beads_near_each_place_however_many_attempts_there_are(steps):
+    """A long step counts the beads near places, and many short ones try all pairs. Rates there and back are in
+    proportion to how many there are."""
+    mothers, time = 200, 0.4
+
+    def beads(topology):
+        x = np.array([[[x, 60.0 * i, 0.0] for x in (1.0, -1.05, 2.05)] for i in range(mothers)]).reshape(-1, 3)
+        far = [[900.0 + 9.0 * k, 0.0, 0.0] for k in range(60)]
+        return topology.add_beads(np.concatenate([x, far]), mass=STILL, friction=1.0, name="points")
+
+    rows = [row(4, direction=(1.0, 0.0, 0.0), start=[0.0, 60.0 * i, 0.0]) for i in range(mothers)]
+    simulation = built(rows, (1.5, 1.0, 0.0), near=beads, reach=2.1, timestep=time / steps, room=800)
+    x = simulation.system["Branching"].mothers.positions(look(simulation))
+    d = np.linalg.norm(x[:, None] - simulation.topology["points"].positions, axis=2)
+    near = (d <= 2.1).sum(axis=1)
+    simulation.step(steps)
+    state = look(simulation)
+    bound = np.isin(np.arange(len(x)), branches(state)[0])
+    assert not bound[near == 0].any()
+    for c in range(1, 4):
+        n, k = np.count_nonzero(near == c), np.count_nonzero(bound[near == c])
+        assert n >= 200
+        p = 0.6 * (1.0 - np.exp(-2.5 * c * time))
+        check_chi_square(f"{c} beads", [k, n - k], [n * p, n * (1.0 - p)], sees=0.6)
+    # Each at 1.5 or 1/s.
+    tried = state.counts["Branching"].tried
+    assert tried < 2.0 * time * near.sum() if steps == 1 else tried > 100 * time * near.sum()
 
 
 def test_branches_that_let_go():

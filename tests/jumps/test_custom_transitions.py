@@ -384,8 +384,7 @@ def test_arguments_that_are_refused():
     refused("at_most = 0", beads, "A -> B; rate = 1", at_most=0.0)
     refused("subject must be the handle", 3, "A -> B; rate = 1", at_most=1.0)
     links = mp.forces.Links([], [], stiffness=1.0)
-    actions = "of links are unbind, bind, step, step back, once each; not 'A -> B'"
-    refused(actions, links, "A -> B; rate = 1", at_most=1.0)
-    refused("'bind' is there twice", links, "bind; rate = 1\nbind; rate = 2", at_most=1.0)
+    refused("A is not a state of the links of Links: it has none", links, "A -> B; rate = 1", at_most=1.0)
+    refused("bind is there twice", links, "bind; rate = 1\nbind; rate = 2", at_most=1.0)
     refused("at_most_created is of beads", links, "bind; rate = 1", at_most=1.0, at_most_created=1.0)
     refused("it has rate, energy", links, "unbind; rate = 1, energy = 2", at_most=1.0)

@@ -209,9 +209,11 @@ cdef class SomeSites:
 
 
 cdef class LinkedSites(SomeSites):
-    cdef readonly object start_of, partner_of
+    cdef readonly object start_of, partner_of, state_of
     cdef int32_t* start           # (n + 1,) where its partners start
     cdef int32_t* partner         # by row of this table
+    cdef int32_t* state           # likewise, of the link
+    cdef const int32_t[::1] states
     cdef const int32_t[::1] others
     cdef const int32_t[::1] ends
     cdef const int64_t[::1] changes

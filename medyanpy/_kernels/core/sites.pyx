@@ -633,9 +633,12 @@ cdef class LinkedSites(SomeSites):
         Site i has links to other[p i], ..., other[end[i] - 1].
     changes : (1,) int64
         Another number whenever these have changed.
+    states : (n p,) int32, optional
+        The states of links, 0 without.
     """
 
-    def __init__(self, SiteTable whole, const int32_t[::1] other, const int32_t[::1] end, const int64_t[::1] changes):
+    def __init__(self, SiteTable whole, const int32_t[::1] other, const int32_t[::1] end, const int64_t[::1] changes,
+                 const int32_t[::1] states=None):
         cdef Py_ssize_t n = end.shape[0]
         SomeSites.__init__(self, whole)
         self.others = other
@@ -645,6 +648,9 @@ cdef class LinkedSites(SomeSites):
         self.start_of, self.partner_of = np.zeros(n + 1, np.int32), np.zeros(other.shape[0], np.int32)
         self.start = <int32_t*> vector[int32_t](self.held, self.start_of)
         self.partner = <int32_t*> vector[int32_t](self.held, self.partner_of)
+        self.states = states
+        self.state_of = np.zeros(other.shape[0], np.int32)
+        self.state = <int32_t*> vector[int32_t](self.held, self.state_of)
         self.world = -1
 
     cdef void follow(self, World* world) noexcept nogil:
@@ -663,6 +669,8 @@ cdef class LinkedSites(SomeSites):
             i = self.site[k]
             for s in range(self.slots * i, self.ends[i]):
                 self.partner[at] = self.slot[self.others[s]]
+                if self.states is not None:
+                    self.state[at] = self.states[s]
                 at += 1
             self.start[k + 1] = <int32_t> at
         self.seen = self.changes[0]

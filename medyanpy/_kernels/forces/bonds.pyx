@@ -199,17 +199,17 @@ cdef class PassingBonds(Bonds):
 
     Parameters
     ----------
-    parameters : (1, 2) float
+    parameters : (states, 2) float
     linked : LinkedSites
     """
     cdef LinkedSites linked
     cdef MovedSites moved
 
     def __init__(self, str name, int kind, parameters, LinkedSites linked):
-        n, terms = len(linked.start_of) - 1, len(linked.partner_of)
+        n = len(linked.start_of) - 1
         Bonds.__init__(
-            self, name, kind, np.arange(n, dtype=np.int32), linked.start_of, linked.partner_of,
-            np.zeros(terms, np.int32), parameters, linked.sites)
+            self, name, kind, np.arange(n, dtype=np.int32), linked.start_of, linked.partner_of, linked.state_of,
+            parameters, linked.sites)
         self.linked = linked
         self.moved = MovedSites()
 
@@ -242,7 +242,7 @@ cdef class PassingBonds(Bonds):
                 self.examined += 1
                 self.sites.place(world, other, d)
                 displacement(&world.box, self.moved.x + 3 * k, d, d)
-                _radial(self.kind, &self.parameters[0, 0], sqrt(dot(d, d)), 1, u)
+                _radial(self.kind, &self.parameters[self.term[s], 0], sqrt(dot(d, d)), 1, u)
                 out[0] += u[0]
         return 0
 

@@ -11,6 +11,10 @@ direction of the seed, come from the laws of the spring and of the angle,
 so that M branches have the weight (k C_m C^n / k_off)^M, wherever they point. A branch lets go at a rate of its own,
 and is a free filament then: that is not undone. The minus end of a branch is capped.
 
+Attempts come as if every place were near every bead that activates, and cost little each. A letter in which there would
+be many counts the beads near each place first, and attempts come at the rates of these. Which of the two it is depends
+on rates and numbers alone.
+
 Mothers may grow, and be daughters as well: then places follow their subunits, and a place that is held blocks an end
 that would leave it.
 
@@ -22,15 +26,23 @@ import numpy as np
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t
 
+from medyanpy._kernels.beads.points cimport place as derive_places
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport exp_
-from medyanpy._kernels.core.program cimport World
+from medyanpy._kernels.core.program cimport OUT_OF_MEMORY, World
 from medyanpy._kernels.core.sites cimport LinkedSites, Places, SiteRows, SiteTable, SomeSites
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, PlaceKeeper
+from medyanpy._kernels.jumps.grounds cimport InSpace
 from medyanpy._kernels.jumps.jump cimport MOST_DRAWS, Draws, draw_maxwell, draw_two
 from medyanpy._kernels.jumps.nucleation cimport Seeds, aslant, on_sphere
 from medyanpy._kernels.jumps.pools cimport PoolCounts
+
+
+# Attempts for each place and each bead that activates, which take as long as to count beads near places.
+cdef double MANY = 4.0
+# Cells know beads up to just beyond the reach, and leave out none at it.
+cdef double BEYOND = 1.0 + 1e-12
 
 
 cdef class Branching(Seeds)
@@ -84,6 +96,14 @@ cdef class Branching(Seeds):
     cdef int64_t[::1] changes
     cdef readonly Held held
     cdef readonly Turned turned
+    # In letters with many attempts: beads that activate within reach of each place, -1 where it is not; and the sums of
+    # these, of places that are free, and by filament of those with a branch.
+    cdef InSpace ground
+    cdef bint counting
+    cdef int64_t counted             # events
+    cdef int32_t[::1] close
+    cdef int64_t[::1] free_up_to
+    cdef int64_t[::1] held_up_to
     # Of what the terms have been laid out.
     cdef bint laid_out
     cdef long long world, living, written, version
@@ -107,6 +127,14 @@ cdef class Branching(Seeds):
         self.turned = Turned(whole)
         self.turned.jump = self
         self.laid_out = False
+        self.counting = False
+        self.ground = None
+        if near is not None and near.shape[0] > 0:
+            self.ground = InSpace(np.min(near), np.ptp(near) + 1)
+            self.ground.reach = reach * BEYOND
+            self.close = np.zeros(places + 1, np.int32)
+            self.free_up_to = np.zeros(places + 1, np.int64)
+            self.held_up_to = np.zeros(ends.slots.shape[0] + 1, np.int64)
 
     def set(self, double kT, bint driven, double on, double off, double release, spring, angle):
         """Rates in nm^(3 size + 3)/s and 1/s; spring: stiffness, pN/nm, and length, nm; angle: k, p and s of
@@ -214,35 +242,91 @@ cdef class Branching(Seeds):
         return (self.pool.most(self.molecule, world.written) / self.pool.volume
                 * self.ways(self.pool.most(self.species, world.written)))
 
+    cdef int look(self, World* world, double h) noexcept nogil:
+        cdef int fault
+        self.counting = False
+        if self.ground is None or not self.rate(world) * h > MANY * (self.n_places + self.near.shape[0]):
+            return 0
+        fault = derive_places(world)
+        if fault != 0:
+            return fault
+        self.ground.begin(world, &self.near[0], self.near.shape[0])
+        self.close[:] = -1
+        self.counting = True
+        return self.count(world)
+
+    cdef int count(self, World* world) noexcept nogil:
+        """Beads that activate near places that are there now, and were not at the last count of this letter."""
+        cdef double x[3]
+        cdef double cell[3]
+        cdef Py_ssize_t p, f, n
+        self.lay_out(world)
+        for p in range(self.n_places):
+            if not self.whole.is_here(p):
+                self.close[p] = -1
+            elif self.close[p] < 0:
+                self.whole.place(world, p, x)
+                self.ground.find_cell(world, x, cell)
+                n = self.ground.lines_to(world, x, cell, -1, self.kind)
+                if n < 0:
+                    return OUT_OF_MEMORY
+                self.close[p] = <int32_t> n
+            self.free_up_to[p + 1] = self.free_up_to[p]
+            if self.branch_at[p] < 0:
+                self.free_up_to[p + 1] += max(self.close[p], 0)
+        for f in range(self.site.shape[0]):
+            self.held_up_to[f + 1] = self.held_up_to[f]
+            if self.site[f] >= 0:
+                self.held_up_to[f + 1] += max(self.close[self.site[f]], 0)
+        self.counted = self.counts[2]
+        return 0
+
+    cdef double pairs(self, bint held) noexcept nogil:
+        """Pairs of a place, or a filament that may be a branch, and a bead that activates, which are tried."""
+        if self.counting:
+            return <double> (self.held_up_to[self.site.shape[0]] if held else self.free_up_to[self.n_places])
+        return self.points() * (self.site.shape[0] if held else self.n_places)
+
     cdef double rate(self, World* world) noexcept nogil:
-        return (self.points() * (self.on * self.most_ways(world) * self.n_places + self.off * self.site.shape[0])
+        return (self.on * self.most_ways(world) * self.pairs(False) + self.off * self.pairs(True)
                 + self.release * self.site.shape[0])
 
     cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil:
-        cdef double points = self.points(), each = self.on * self.most_ways(world)
-        cdef double on = each * self.n_places * points
-        cdef double off = self.off * self.site.shape[0] * points
-        cdef Py_ssize_t which
-        cdef Py_ssize_t m = <Py_ssize_t> points
+        cdef double each = self.on * self.most_ways(world)
+        cdef double on = each * self.pairs(False), off = self.off * self.pairs(True)
+        cdef Py_ssize_t which, point = -1
+        cdef Py_ssize_t m = <Py_ssize_t> self.points()
+        cdef int fault
         self.lay_out(world)
-        if x < on:
-            which = min(<Py_ssize_t> (x / each), self.n_places * m - 1)
-            return self.branch(world, t, which // m, which % m, draws)
         if x < on + off:
-            which = min(<Py_ssize_t> ((x - on) / self.off), self.site.shape[0] * m - 1)
-            m, which = which % m, which // m
-            if self.site[which] < 0 or not self.is_near(world, self.site[which], m):
-                return 0
-            if not self.is_seed(world, which, self.number):
-                return 0
-            return self.dissolve(world, t, which, draws)
+            which = min(<Py_ssize_t> (x / each), <Py_ssize_t> self.pairs(False) - 1) if x < on else min(
+                <Py_ssize_t> ((x - on) / self.off), <Py_ssize_t> self.pairs(True) - 1)
+            if self.counting:
+                which = _last_up_to(self.free_up_to if x < on else self.held_up_to, which)
+            else:
+                point, which = which % m, which // m
+            if x < on:
+                fault = self.branch(world, t, which, point, draws)
+            elif self.site[which] >= 0 and self.is_near(world, self.site[which], point) and (
+                    self.is_seed(world, which, self.number)):
+                fault = self.dissolve(world, t, which, draws)
+            else:
+                fault = 0
+            if fault == 0 and self.counting and self.counted != self.counts[2]:
+                fault = self.count(world)
+            return fault
         which = min(<Py_ssize_t> ((x - on - off) / self.release), self.site.shape[0] - 1)
-        return 0 if self.site[which] < 0 else self.let_go(world, t, which)
+        if self.site[which] < 0:
+            return 0
+        fault = self.let_go(world, t, which)
+        return self.count(world) if fault == 0 and self.counting else fault
 
     cdef bint is_near(self, World* world, Py_ssize_t place, Py_ssize_t point) noexcept nogil:
         cdef double x[3]
-        if self.near is not None:
-            self.whole.place(world, place, x)
+        if self.near is None or point < 0:
+            # All places are active; or it is one of those that are near.
+            return True
+        self.whole.place(world, place, x)
         return self.acts_at(world, point, x)
 
     cdef int branch(self, World* world, double t, Py_ssize_t place, Py_ssize_t point, Draws* draws) noexcept nogil:
@@ -322,6 +406,18 @@ cdef class Branching(Seeds):
         self.pool.put(self.pool.cell_of(x), self.molecule, 1)
         return self.happened(world, t, 2, world.bead[self.ends.end(2 * filament + 1).node], -1, after - before, 0.0,
                              INFINITY)
+
+
+cdef Py_ssize_t _last_up_to(const int64_t[::1] up_to, int64_t k) noexcept nogil:
+    """The last of those whose sums are up to k: what has one of its own is found, k from 0."""
+    cdef Py_ssize_t low = 0, high = up_to.shape[0] - 1, middle
+    while high - low > 1:
+        middle = (low + high) // 2
+        if up_to[middle] <= k:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 cdef class BranchPlaces(PlaceKeeper):

@@ -1,5 +1,5 @@
 """Where beads react: who is near whom, where products stand, and how much room there is. See grounds.pyx."""
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
 
 from medyanpy._kernels.core.program cimport World
 from medyanpy._kernels.jumps.jump cimport Draws
@@ -62,3 +62,23 @@ cdef class Ground:
     cdef void read(self, World* world, int32_t place, Spot* out) noexcept nogil
     cdef void write(self, World* world, int32_t place, const Spot* spot) noexcept nogil
     cdef void put(self, World* world, int32_t place, const Spot* spot) noexcept nogil
+
+
+cdef class InSpace(Ground):
+    cdef Py_ssize_t first
+    # Beads by cell: chains by the hash of its numbers, which are whole.
+    cdef int32_t[::1] head
+    cdef int32_t[::1] following
+    cdef double[:, ::1] cell
+    cdef uint64_t mask
+    cdef double per_cell                  # 1/nm, of open directions
+    cdef double around[3]                 # cells in a period; 0 in open directions
+
+    cdef void find_cell(self, World* world, const double* x, double* out) noexcept nogil
+    cdef int32_t* chain(self, const double* cell) noexcept nogil
+    # Beads of a species, -1: any, within reach of x (3,) in this cell, except for one: how many; -1: no memory.
+    cdef Py_ssize_t lines_to(
+        self, World* world, const double* x, const double* own, int32_t place, int32_t species) noexcept nogil
+    cdef double beside(self, int c, double number) noexcept nogil
+    cdef bint look(self, World* world, const double* x, const double* cell, int32_t own, int32_t species,
+                   Py_ssize_t* n) noexcept nogil

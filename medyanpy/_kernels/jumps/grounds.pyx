@@ -446,15 +446,6 @@ cdef class InSpace(Ground):
     most : int, optional
         How many may enter at once, where these are fewer.
     """
-    cdef Py_ssize_t first
-    # Beads by cell: chains by the hash of its numbers, which are whole.
-    cdef int32_t[::1] head
-    cdef int32_t[::1] following
-    cdef double[:, ::1] cell
-    cdef uint64_t mask
-    cdef double per_cell                  # 1/nm, of open directions
-    cdef double around[3]                 # cells in a period; 0 in open directions
-
     def __init__(self, Py_ssize_t first, Py_ssize_t n, most=None):
         size = 1 << max(4, int(2 * (n if most is None else most) - 1).bit_length())
         self.dimensions = 3
@@ -517,8 +508,12 @@ cdef class InSpace(Ground):
         return world.box.length[0] * world.box.length[1] * world.box.length[2]
 
     cdef Py_ssize_t lines_from(self, World* world, int32_t place, int32_t species) noexcept nogil:
-        cdef const double* x = world.x + 3 * <Py_ssize_t> place
-        cdef const double* own = &self.cell[place - self.first, 0]
+        return self.lines_to(
+            world, world.x + 3 * <Py_ssize_t> place, &self.cell[place - self.first, 0], place, species)
+
+    cdef Py_ssize_t lines_to(
+        self, World* world, const double* x, const double* own, int32_t place, int32_t species,
+    ) noexcept nogil:
         cdef double cell[3]
         cdef int low[3]
         cdef int high[3]

@@ -93,6 +93,8 @@ cdef struct Binding:
     double* rates             # by block of slots
     double passed             # of a mean, what is left of it in a letter: exp(-h/average)
     double* mean              # (n p,) pN, at both ends of each link: the mean of U'; NULL where none is taken
+    int32_t* state            # (n p,) at both ends of each link: its state; NULL where links have one
+    const double* spring      # (states, 2) parameters of links in each
     const int32_t* held       # (n,) whether a head holds a site, also without a link; or NULL
     Walk walk
     bint walks
@@ -105,6 +107,9 @@ cdef double off_rate_of(const Rule* rule, double r) noexcept nogil
 cdef double off_rate_at(const Binding* t, Py_ssize_t slot, double r) noexcept nogil
 # U' (pN): negative where a link pushes.
 cdef double slope_of(const Rule* rule, double r) noexcept nogil
+# The state of the link in a slot; the energy of a link of length r in a state, and its U'.
+cdef int state_of(const Binding* t, Py_ssize_t slot) noexcept nogil
+cdef double energy_in(const Binding* t, int state, double r, double* slope) noexcept nogil
 cdef double distance_of(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
 
@@ -126,6 +131,9 @@ cdef class LinkBinding(JumpOperation):
     cdef int32_t[::1] end
     cdef int64_t[::1] id
     cdef double[::1] mean         # of averaged tensions; of no length where none are
+    cdef readonly int32_t[::1] state  # of links with several; of no length where they have one
+    cdef readonly Py_ssize_t n_states
+    cdef double[:, ::1] spring
     cdef int64_t[::1] numbers     # links bound now, and ever
     cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
     cdef double[:, ::1] measured  # (n_watched, 3) and when links were measured
@@ -162,7 +170,11 @@ cdef class LinkBinding(JumpOperation):
     cdef void bound_pairs(self) noexcept nogil
     cdef void compute_anew(self) noexcept nogil
     cdef take_places(self, LinkBinding before, theirs, here)
-    cdef double mean_of(self, int64_t id)
+    cdef slots(self)
+    cdef Py_ssize_t slot_with(self, int64_t id)
+    # What is in a slot is in another one; and nothing is.
+    cdef void move(self, Py_ssize_t slot, Py_ssize_t to) noexcept nogil
+    cdef void clear(self, Py_ssize_t slot) noexcept nogil
     cdef bint is_full(self, Py_ssize_t i) noexcept nogil
     # Links at a site, of all jumps that share it.
     cdef Py_ssize_t held_at(self, Py_ssize_t i) noexcept nogil
@@ -173,6 +185,8 @@ cdef class LinkBinding(JumpOperation):
     cdef void put(self, Py_ssize_t i, Py_ssize_t j, int64_t id) noexcept nogil
     cdef void take(self, Py_ssize_t i, int64_t id) noexcept nogil
     cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+    # The link in a slot of site i is in a state.
+    cdef void turn(self, Py_ssize_t i, Py_ssize_t slot, int state) noexcept nogil
     cdef void part(self, Py_ssize_t i, Py_ssize_t slot) noexcept nogil
     # The first of a letter; then whether, and what, is to be measured again.
     cdef void begin(self, World* world) noexcept nogil

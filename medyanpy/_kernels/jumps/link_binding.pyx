@@ -13,6 +13,9 @@ with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0); or with
 in each letter of length h becomes m e^(-h/T) + U' (1 - e^(-h/T)), from 0 when it binds. Rates are then known, without
 bounds: they are computed in each letter.
 
+Links may have states, each with a spring of its own. They bind in the first, of which all rates here are: in others
+they let go by other jumps.
+
 Neither is looked at one by one (thinning). Where sites were when pairs were last listed, each pair that may come into
 reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the skin of the
 list. Where sites were when links were last measured, each link has an upper bound of its rate, for as long as no site
@@ -26,7 +29,8 @@ measured again, and only then those places are compared with where beads were wh
 
 Where bounds would bring more attempts than there are links, the rates themselves serve as bounds, without slack.
 
-State: every site has p slots, the first of which are filled, in the order in which links were bound. With other bounds
+State: every site has p slots, the first of which are filled, in the order in which links were bound; what is known of
+a link is at both of its ends. With other bounds
 other random numbers would be drawn: the two sets of places, and whether the slack is 0, are part of the state.
 
 Caches, and when they are computed again:
@@ -88,6 +92,17 @@ cdef double slope_of(const Rule* rule, double r) noexcept nogil:
     cdef double u[4]
     evaluate(rule.kind, rule.p, r, 1, u)
     return u[1]
+
+
+cdef int state_of(const Binding* t, Py_ssize_t slot) noexcept nogil:
+    return 0 if t.state == NULL else t.state[slot]
+
+
+cdef double energy_in(const Binding* t, int state, double r, double* slope) noexcept nogil:
+    cdef double u[4]
+    evaluate(t.rule.kind, t.spring + 2 * state, r, 1, u)
+    slope[0] = u[1]
+    return u[0]
 
 
 cdef inline double _driven_rate(const Rule* rule, double tension) noexcept nogil:
@@ -209,14 +224,15 @@ cdef inline bint _is_live(const Binding* t, Py_ssize_t s) noexcept nogil:
 
 
 cdef void _rate_slot(Binding* t, const World* world, Py_ssize_t s) noexcept nogil:
-    """A bound of the rate at which the link in a slot lets go or walks; 0 where it is none, or not the lower one."""
+    """A bound of the rate at which the link in a slot lets go or walks; 0 where it is none, or not the lower one, or in
+    another state than the first."""
     cdef double a[3]
     cdef double b[3]
     cdef double d[3]
     cdef double r
     cdef Py_ssize_t i = s // t.partners
     t.rate[s] = 0.0
-    if not _is_live(t, s):
+    if not _is_live(t, s) or state_of(t, s) != 0:
         return
     if t.mean != NULL:
         t.rate[s] = off_rate_at(t, s, 0.0) * (1.0 + 1e-9)
@@ -271,12 +287,13 @@ cdef int _average(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     """Means of the tensions of links, at both of their ends alike."""
     cdef Binding* t = <Binding*> task
     cdef Py_ssize_t s, i
-    cdef double r
+    cdef double r, slope
     for s in range(first, last):
         i = s // t.partners
         if s < t.end[i]:
             r = distance_of(t, world, min(i, <Py_ssize_t> t.other[s]), max(i, <Py_ssize_t> t.other[s]))
-            t.mean[s] = t.passed * t.mean[s] + (1.0 - t.passed) * slope_of(&t.rule, r)
+            energy_in(t, state_of(t, s), r, &slope)
+            t.mean[s] = t.passed * t.mean[s] + (1.0 - t.passed) * slope
     return 0
 
 
@@ -380,9 +397,11 @@ cdef class LinkBinding(JumpOperation):
         How many links there are, bound or not; -1: without end.
     most_pairs : float
         No more pairs than these can be bound.
+    states : int
+        Which a link may have.
     """
     def __init__(self, str name, double kT, bint driven, int every, SiteTable sites, bint on_points,
-                 label, apart_from, apart, int partners, long long pool, double most_pairs):
+                 label, apart_from, apart, int partners, long long pool, double most_pairs, Py_ssize_t states=1):
         cdef Py_ssize_t n = sites.rows.n
         cdef int[::1] class_of
         cdef int32_t[::1] live
@@ -412,6 +431,11 @@ cdef class LinkBinding(JumpOperation):
         self.numbers = np.zeros(2, np.int64)
         self.mean = np.zeros(0)
         self.task.mean = NULL
+        self.n_states = states
+        self.state = np.zeros(max(1, n * partners) if states > 1 else 0, np.int32)
+        self.spring = np.zeros((states, 2))
+        self.task.state = <int32_t*> vector[int32_t](self.held, self.state) if states > 1 else NULL
+        self.task.spring = table[double](self.held, self.spring)
         self.watch()
         self.listed = np.zeros(2, np.int64)
         # Room for one more: without sites each still has a first element.
@@ -441,7 +465,7 @@ cdef class LinkBinding(JumpOperation):
         self.task.class_of = &class_of[0]
         self.pair = NULL
         self.n_changes = &changes[0]
-        self.linked = LinkedSites(sites, self.other, self.end, changes)
+        self.linked = LinkedSites(sites, self.other, self.end, changes, self.state if states > 1 else None)
         self.sharing = NULL
         self.n_sharing = 0
         self.world = self.written = -1
@@ -484,6 +508,7 @@ cdef class LinkBinding(JumpOperation):
                  double catch, double slack, bint driven, double average=0.0):
         """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT.
 
+        parameters (states, 2): of the springs of links in each state; pairs bind in the first.
         slack (nm): how far the length of a link may change until links are measured again; less where the list of pairs
         would not hold for as long. driven: whether links let go by their tension.
         """
@@ -495,7 +520,9 @@ cdef class LinkBinding(JumpOperation):
         memcpy(&before, rule, sizeof(Rule))
         self.kT = kT
         rule.kind = kind
-        rule.p[0], rule.p[1] = parameters
+        changed = not np.array_equal(self.spring, parameters)
+        np.asarray(self.spring)[:] = parameters
+        rule.p[0], rule.p[1] = parameters[0]
         rule.low = low
         rule.high = high
         rule.k_on = k_on
@@ -510,7 +537,7 @@ cdef class LinkBinding(JumpOperation):
         if average > 0.0 and self.task.mean == NULL:
             self.mean = np.zeros(max(1, self.task.n * self.task.partners))
             self.task.mean = <double*> vector[double](self.held, self.mean)
-        if is_same and memcmp(&before, rule, sizeof(Rule)) == 0:
+        if is_same and not changed and memcmp(&before, rule, sizeof(Rule)) == 0:
             # Who sets numbers to what they are, as a ramp does where a run is cut, changes nothing.
             return
         self.neighbors = neighbors
@@ -582,7 +609,11 @@ cdef class LinkBinding(JumpOperation):
             "id": np.asarray(self.id), "numbers": np.asarray(self.numbers), "built": np.asarray(self.built),
             "measured": np.asarray(self.measured), "listed": np.asarray(self.listed),
         }
-        return out if self.task.mean == NULL else {**out, "mean": np.asarray(self.mean)}
+        if self.task.mean != NULL:
+            out["mean"] = np.asarray(self.mean)
+        if self.task.state != NULL:
+            out["state"] = np.asarray(self.state)
+        return out
 
     def took_over(self):
         self.forget()
@@ -610,18 +641,25 @@ cdef class LinkBinding(JumpOperation):
 
     def links(self):
         """(k,) ids and (k, 2) sites of the links that are bound, by id: the lower site first."""
+        slot = self.slots()
+        pairs = np.column_stack([slot // self.task.partners, np.asarray(self.other)[slot].astype(np.int64)])
+        return np.asarray(self.id)[slot], pairs
+
+    def states(self):
+        """(k,) their states."""
+        return np.asarray(self.state)[self.slots()]
+
+    cdef slots(self):
+        """(k,) those of links at their lower sites, by id."""
         cdef Py_ssize_t n = self.task.n, p = self.task.partners
         slot = np.flatnonzero(np.arange(n * p) < np.repeat(np.asarray(self.end), p))
-        site, other = slot // p, np.asarray(self.other)[slot].astype(np.int64)
-        lower = np.flatnonzero(site < other)
-        ids = np.asarray(self.id)[slot[lower]]
-        order = np.argsort(ids)
-        return ids[order], np.column_stack([site, other])[lower[order]]
+        slot = slot[slot // p < np.asarray(self.other)[slot]]
+        return slot[np.argsort(np.asarray(self.id)[slot])]
 
     def take_over(self, LinkBinding before, const int64_t[::1] ids, const int64_t[:, ::1] pairs, row):
         """The state of another, with the links, ascending by id, that it has between these sites. row (m,): where each
         of its sites is here, -1 of those that are gone."""
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, s
         there = row >= 0
         if there.sum() == self.task.n and (before.task.watched == NULL) == (self.task.watched == NULL):
             self.take_places(before, np.flatnonzero(there), row[there])
@@ -632,8 +670,11 @@ cdef class LinkBinding(JumpOperation):
         self.id[:] = -1
         for k in range(ids.shape[0]):
             self.put(pairs[k, 0], pairs[k, 1], ids[k])
-            if self.task.mean != NULL:
-                self.mean[self.end[pairs[k, 0]] - 1] = before.mean_of(ids[k])
+            s = before.slot_with(ids[k])
+            if self.task.mean != NULL and before.task.mean != NULL:
+                self.mean[self.end[pairs[k, 0]] - 1] = before.mean[s]
+            if self.task.state != NULL:
+                self.state[self.end[pairs[k, 0]] - 1] = before.state[s]
             self.put(pairs[k, 1], pairs[k, 0], ids[k])
         self.numbers[0] = ids.shape[0]
         self.numbers[1] = before.numbers[1]
@@ -641,9 +682,9 @@ cdef class LinkBinding(JumpOperation):
             self.counts[k] = before.counts[k]
             self.driving[k] = before.driving[k]
 
-    cdef double mean_of(self, int64_t id):
-        """The averaged tension of a link, by its number."""
-        return self.mean[np.flatnonzero(np.asarray(self.id) == id)[0]] if self.task.mean != NULL else 0.0
+    cdef Py_ssize_t slot_with(self, int64_t id):
+        """A slot of a link, by its number."""
+        return np.flatnonzero(np.asarray(self.id) == id)[0]
 
     cdef take_places(self, LinkBinding before, theirs, here):
         """Where those watched were, by the sites that both have."""
@@ -727,31 +768,40 @@ cdef class LinkBinding(JumpOperation):
         return False
 
     cdef void put(self, Py_ssize_t i, Py_ssize_t j, int64_t id) noexcept nogil:
-        cdef Py_ssize_t s
-        self.other[self.end[i]] = <int32_t> j
-        self.id[self.end[i]] = id
-        if self.task.mean != NULL:
-            # That of its other end, where the link is there already.
-            self.mean[self.end[i]] = 0.0
-            for s in range(self.task.partners * j, self.end[j]):
-                if self.id[s] == id:
-                    self.mean[self.end[i]] = self.mean[s]
+        cdef Py_ssize_t s, at = self.end[i]
+        self.clear(at)
+        # What is known at its other end, where the link is there already.
+        for s in range(self.task.partners * j, self.end[j]):
+            if self.id[s] == id:
+                self.move(s, at)
+        self.other[at] = <int32_t> j
+        self.id[at] = id
         self.end[i] += 1
+
+    cdef void move(self, Py_ssize_t slot, Py_ssize_t to) noexcept nogil:
+        self.other[to] = self.other[slot]
+        self.id[to] = self.id[slot]
+        if self.task.mean != NULL:
+            self.mean[to] = self.mean[slot]
+        if self.task.state != NULL:
+            self.state[to] = self.state[slot]
+
+    cdef void clear(self, Py_ssize_t slot) noexcept nogil:
+        self.other[slot] = -1
+        self.id[slot] = -1
+        if self.task.mean != NULL:
+            self.mean[slot] = 0.0
+        if self.task.state != NULL:
+            self.state[slot] = 0
 
     cdef void take(self, Py_ssize_t i, int64_t id) noexcept nogil:
         cdef Py_ssize_t s, at = self.task.partners * i
         for s in range(at, self.end[i]):
             if self.id[s] != id:
-                self.other[at] = self.other[s]
-                self.id[at] = self.id[s]
-                if self.task.mean != NULL:
-                    self.mean[at] = self.mean[s]
+                self.move(s, at)
                 at += 1
         for s in range(at, self.end[i]):
-            self.other[s] = -1
-            self.id[s] = -1
-            if self.task.mean != NULL:
-                self.mean[s] = 0.0
+            self.clear(s)
         self.end[i] = <int32_t> at
 
     cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
@@ -766,13 +816,20 @@ cdef class LinkBinding(JumpOperation):
         self.take(i, id)
         self.numbers[0] -= 1
 
+    cdef void turn(self, Py_ssize_t i, Py_ssize_t slot, int state) noexcept nogil:
+        cdef Py_ssize_t j = self.other[slot], s
+        for s in range(self.task.partners * j, self.end[j]):
+            if self.id[s] == self.id[slot]:
+                self.state[s] = state
+        self.state[slot] = state
+
     cdef void loosen(self, World* world, double t, Py_ssize_t i, double* energy) noexcept nogil:
-        cdef double tension, u
+        cdef double slope, u
         cdef Py_ssize_t slot, j
         while self.end[i] > self.task.partners * i:
             slot = self.end[i] - 1
             j = self.other[slot]
-            u = energy_of(&self.task.rule, distance_of(&self.task, world, i, j), &tension)
+            u = energy_in(&self.task, state_of(&self.task, slot), distance_of(&self.task, world, i, j), &slope)
             self.part(i, slot)
             energy[0] -= u
             self.record(world, t, UNBIND, i, j, -u, INFINITY)
@@ -786,11 +843,8 @@ cdef class LinkBinding(JumpOperation):
             for to in range(self.task.partners * k, self.end[k]):
                 if self.id[to] == self.id[s]:
                     self.other[to] = <int32_t> j
-            to = self.end[j]
-            self.other[to], self.id[to] = self.other[s], self.id[s]
-            self.other[s], self.id[s] = -1, -1
-            if self.task.mean != NULL:
-                self.mean[to], self.mean[s] = self.mean[s], 0.0
+            self.move(s, self.end[j])
+            self.clear(s)
             self.end[j] += 1
         self.end[i] = <int32_t> (self.task.partners * i)
         self.rated = False

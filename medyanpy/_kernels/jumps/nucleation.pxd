@@ -45,8 +45,9 @@ cdef class Seeds(JumpOperation):
     cdef bint is_seed(self, World* world, Py_ssize_t filament, int32_t cap) noexcept nogil
     cdef int dissolve(self, World* world, double t, Py_ssize_t filament, Draws* draws) noexcept nogil
 
-    # For classes with their own rates: the rate of attempts now, 1/s; and one of them, of which the sum of rates passes
-    # x.
+    # For classes with their own rates: a letter of length h begins; the rate of attempts now, 1/s; and one of them, of
+    # which the sum of rates passes x.
+    cdef int look(self, World* world, double h) noexcept nogil
     cdef double rate(self, World* world) noexcept nogil
     cdef int attempt(self, World* world, double x, double t, Draws* draws) noexcept nogil
     # The nodes of a seed are there, and whatever holds it is to be; or what holds it is to go, before they do.

@@ -122,6 +122,9 @@ cdef class Seeds(JumpOperation):
             out *= max(0.0, amount - (i if self.species < self.pool.n_species else 0)) / self.pool.volume
         return out
 
+    cdef int look(self, World* world, double h) noexcept nogil:
+        return 0
+
     cdef double rate(self, World* world) noexcept nogil:
         return 0.0
 
@@ -138,7 +141,7 @@ cdef class Seeds(JumpOperation):
         cdef double u[2]
         cdef double total, t = 0.0
         cdef bint inside = False
-        cdef int failed, fault = 0
+        cdef int failed, fault = self.look(world, h)
         while fault == 0:
             total = self.rate(world)
             if not wait(draws, total, h, &t, u):
