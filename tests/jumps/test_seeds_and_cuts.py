@@ -530,3 +530,23 @@ def test_boxes_have_room_for_collisions_of_the_longest_links():
     options = {"nodes": [straight(2, 2)], "forces": [lambda actin: mp.forces.SoftCollisions(actin, 1.0, 1.0)]}
     phrase = "with the longest link, SoftCollisions reaches 12 nm"
     refuses(ParameterError, phrase, lambda: built([growth(1.0, 1.0)], **options))
+
+
+@pytest.mark.parametrize(
+    ("force", "jump", "trials"),
+    [
+        # In steps of 0.05: 11 subunits of each of 12 filaments; seeds at k C³ in a box, and 12 filaments.
+        ("a function in Python", cuts(1.0), 0.05 * 12 * 11),
+        ("ellipsoids", seeds(3, 1.0, 0.0), 0.05 * 0.5**3 * SIDE**3),
+        ("collisions", cuts(1.0), None),
+    ],
+)
+def test_forces_without_a_local_energy_are_named(force, jump, trials, recwarn):
+    nodes = [straight(4, 4, 3) + [2.0 * (k % 4), 2.0 * (k // 4), 0.0] for k in range(12)]
+    _, simulation = built([jump], nodes, [ON_CHAINS[force]], bodies=BODIES)
+    _ = simulation.context
+    heard = [str(one.message) for one in recwarn if one.category is mp.PerformanceWarning]
+    name = simulation.system.force_names[-1]
+    expected = [] if trials is None else [f"{name} cannot tell what an event changes without the whole energy: {trials:.3g}"]
+    assert len(heard) == len(expected)
+    assert all(part in text for part, text in zip(expected, heard, strict=True))
