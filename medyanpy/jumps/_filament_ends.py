@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EndJump", "TurnoverJump", "TwoRates", "asked", "bound_ends", "expect_metric", "follow_places", "growing",
-    "joint_of", "most_at_start",
+    "joint_of", "longest_filament", "longest_link", "most_at_start",
 ]  # fmt: skip
 
 _ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
@@ -124,6 +124,11 @@ class EndJump(TwoRates):
     def handles(self) -> "tuple[Handle, ...]":
         return (self._filaments,)
 
+    @property
+    def longest_link(self) -> int:
+        """Most subunits of a link that it may lead to; 0: it adds none."""
+        return 0
+
     def fastest(self, kT: float | None) -> float:
         on, off = self.rates
         return max(on * most_at_start(self._species), off)
@@ -134,7 +139,7 @@ class EndJump(TwoRates):
 
     @property
     def most_subunits(self) -> int:
-        """Most subunits of a filament that it may lead to, for those who keep something of each; 0: it adds none."""
+        """Most subunits of a filament that it may lead to; 0: it adds none."""
         return 0
 
     @property
@@ -153,6 +158,8 @@ class TurnoverJump(Jump):
     _filaments: GrowingFilaments
     #: Argument with the filaments.
     _argument: ClassVar[str] = "filaments"
+    #: Most subunits of a link that it may lead to; 0: it creates none.
+    longest_link: int = 0
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
@@ -166,10 +173,8 @@ class TurnoverJump(Jump):
     def births(self) -> "tuple[Handle, ...]":
         return (self._filaments,)
 
-    @property
-    def most_subunits(self) -> int:
-        """Most subunits of a filament that it may lead to; 0: it joins none."""
-        return 0
+    #: True if two filaments become one by it.
+    joins: ClassVar[bool] = False
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.weights.take(schedule.bound, asked(schedule, self.forces), None, None)
@@ -185,6 +190,22 @@ class TurnoverJump(Jump):
 def _is_slow(force: "Force", bound: Any) -> bool:
     # An ellipsoid near nodes that come is another one in each state.
     return not bound.has_local_difference or isinstance(force, EllipsoidCollisions)
+
+
+def longest_link(handle: GrowingFilaments, jumps: "Sequence[Jump]") -> int:
+    """Return the most subunits that a link of filaments may have, beside these jumps on them."""
+    ends = (jump.longest_link for jump in jumps if isinstance(jump, EndJump | TurnoverJump))
+    return max(int(handle.kind.subunits.max(initial=1)), *ends, 1)
+
+
+def longest_filament(handle: GrowingFilaments, jumps: "Sequence[Jump]") -> int:
+    """Return the most subunits that a filament may have, beside these jumps on them."""
+    now = int(np.add.reduceat(handle.kind.subunits, handle.kind.link_starts[:-1]).max(initial=1))
+    most = [jump.most_subunits for jump in jumps if isinstance(jump, EndJump)]
+    link = longest_link(handle, jumps)
+    if any(isinstance(jump, TurnoverJump) and jump.joins for jump in jumps):
+        most.append(int(handle.capacity_links or 1) * link)
+    return max(now, link, *most, 1)
 
 
 def most_at_start(species: Species) -> float:

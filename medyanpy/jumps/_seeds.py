@@ -32,7 +32,7 @@ class SeedJump(TurnoverJump):
 
     def _take_seeds(self, what: str, species: Any, n: Any) -> None:
         self._species = pool_species(f"{self.name}: {what} must be one", species, "G-actin")
-        self._n = whole_number(f"{self.name}: n", n, at_least=1, at_most=1000)
+        self._n = self.longest_link = whole_number(f"{self.name}: n", n, at_least=1, at_most=1000)
 
     def _take_near(self, near: Any, reach: float | None) -> None:
         if (near is None) != (reach is None):

@@ -12,7 +12,7 @@ from medyanpy.core.columns import SUBUNITS
 from medyanpy.core.growing_sites import nodes_in
 from medyanpy.errors import ParameterError, shown
 from medyanpy.jumps._base import Given, Jump, argument, declared
-from medyanpy.jumps._filament_ends import EndJump, TurnoverJump, growing
+from medyanpy.jumps._filament_ends import growing, longest_filament
 
 if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
@@ -168,8 +168,7 @@ class Ageing(Jump):
         beside = [jump for jump, _ in others if jump.handles == (handle,)]
         if any(isinstance(jump, Ageing) and jump is not self for jump in beside):
             raise ParameterError(f"{self.name}: two jumps of one system let the subunits of {handle.name!r} age")
-        now = np.add.reduceat(handle.kind.subunits, handle.kind.link_starts[:-1]).max(initial=1)
-        room = max([int(now), *(jump.most_subunits for jump in beside if isinstance(jump, EndJump | TurnoverJump))])
+        room = longest_filament(handle, beside)
         if room * handle.kind.n_room > _MOST:
             raise ParameterError(
                 f"{self.name}: {handle.kind.n_room} filaments of up to {room} subunits would have more than {_MOST} "

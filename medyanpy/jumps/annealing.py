@@ -16,6 +16,8 @@ from medyanpy.jumps._filament_ends import (
     expect_metric,
     follow_places,
     joint_of,
+    longest_filament,
+    longest_link,
 )  # fmt: skip
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.nucleation import Nucleation
@@ -90,6 +92,7 @@ class Annealing(TwoRates, TurnoverJump):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("part", "join")
+    joins = True
     filaments: GrowingFilaments = argument(attribute="Filaments that join and part.")
     on_rate: float | None = number(
         "nm³/s", "Of a plus end and a minus end, per concentration: ``mp.units.per_micromolar_second`` is 1660.",
@@ -106,11 +109,6 @@ class Annealing(TwoRates, TurnoverJump):
         self._reach: float = given["reach"]
         #: Jumps beside it, of growth and of seeds.
         self._mates: tuple[list[Polymerization], list[Nucleation]] = ([], [])
-
-    @property
-    def most_subunits(self) -> int:
-        """Most subunits of a filament that it may lead to, without growth."""
-        return int(self._filaments.capacity_links or 0) * int(self._filaments.kind.subunits.max(initial=1))
 
     @property
     def driven(self) -> bool:  # type: ignore[override]
@@ -142,18 +140,16 @@ class Annealing(TwoRates, TurnoverJump):
 
     def meet(self, operation: Any, others: Any) -> None:
         handle = self._filaments
-        growing = [jump for jump, _ in others if isinstance(jump, Polymerization) and jump.filaments is handle]
-        most = max([self.most_subunits, *(jump.most_subunits for jump in growing)])
-        follow_places(self, handle, operation, others, most)
-        beside = [(jump, own) for jump, own in others if handle in jump.handles]
-        operation.ageing = next((own for jump, own in beside if isinstance(jump, Ageing)), None)
-        longest = int(handle.kind.subunits.max(initial=1))
-        operation.most = max([longest, *(jump.subunits[1] for jump in growing)])
+        beside = [jump for jump, _ in others if jump.handles[:1] == (handle,)]
+        growing = [jump for jump in beside if isinstance(jump, Polymerization)]
+        follow_places(self, handle, operation, others, longest_filament(handle, beside))
+        operation.ageing = next((own for jump, own in others if jump in beside and isinstance(jump, Ageing)), None)
+        operation.most = longest_link(handle, beside)
         if growing:
             least, last = growing[0].subunits
             ends = ends_that_grow(growing)
             operation.links_are(last - least + 1, least, last, "plus" in ends, "minus" in ends, ways_of(growing))
-        self._mates = growing, [jump for jump, _ in beside if isinstance(jump, Nucleation)]
+        self._mates = growing, [jump for jump in beside if isinstance(jump, Nucleation)]
         self.update(operation, operation.temperature)
 
     def _excess(self) -> float:

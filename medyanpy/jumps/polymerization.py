@@ -154,6 +154,10 @@ class Polymerization(EndJump):
         return () if self._filaments._capacity_links is None else (self._filaments,)
 
     @property
+    def longest_link(self) -> int:
+        return self._subunits[1]
+
+    @property
     def most_subunits(self) -> int:
         own, (least, most) = self._filaments.kind, self._subunits
         if self._filaments._capacity_links is not None:

@@ -6,9 +6,8 @@ from medyanpy._kernels.jumps.severing import Severing as Kernel
 from medyanpy.beads import GrowingFilaments
 from medyanpy.errors import ParameterError
 from medyanpy.jumps._base import argument, declared, number
-from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, follow_places, joint_of
+from medyanpy.jumps._filament_ends import TurnoverJump, bound_ends, follow_places, joint_of, longest_link
 from medyanpy.jumps.ageing import Ageing
-from medyanpy.jumps.polymerization import Polymerization
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
@@ -116,8 +115,7 @@ class Severing(TurnoverJump):
             )
         operation.ageing = None if ageing is None else ageing[1]
         operation.state = -1 if ageing is None or self._of is None else ageing[0].state_of("of", self._of)
-        most = [jump.subunits[1] for jump, _ in beside if isinstance(jump, Polymerization)]
-        operation.most = max([int(self._filaments.kind.subunits.max(initial=1)), *most])
+        operation.most = longest_link(self._filaments, [jump for jump, _ in beside])
 
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.rate_per_subunit, self.bending_share, self.most_faster)

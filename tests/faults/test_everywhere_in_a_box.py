@@ -391,7 +391,7 @@ NOT_ASKED = {
                      "HandleOfSpecies.counts", "Capping.caps", "Ageing.ages", "Ageing.known", "Ageing.state_of",
                      "Ageing.__init__", "Kind.expect_rows",
                      "MoleculePool.checked", "GrowingFilaments.subunits", "GrowingFilaments.lengths",
-                     "Lattice.numbers_in"],
+                     "GrowingFilaments.ages", "Lattice.numbers_in", "Sites.as_in", "Sites.on_growing"],
                     _STEPS),
     "mobility_matrix": "its box is asked for, and other images are seen by tests/hydrodynamics/test_lattice.py",
     "cluster_mobility_matrix": "clusters are in open space",

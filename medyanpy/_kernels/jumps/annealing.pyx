@@ -15,7 +15,7 @@ Only those join of which the joint could part again: links that are to have othe
 """
 import numpy as np
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 
@@ -71,6 +71,7 @@ cdef class Annealing(Severing):
     cdef int32_t[::1] filament_at     # by place of it, of which filament it is
     cdef int32_t[::1] waiting         # places of ends that may join
     cdef double[:, ::1] kept          # places (nm) of nodes of one filament, and velocities
+    cdef double[::1] known            # logarithms of z by the subunits of both links, nan where they are not known yet
     cdef Pair* pairs
     cdef Py_ssize_t n_pairs
     cdef Py_ssize_t room_pairs
@@ -95,6 +96,7 @@ cdef class Annealing(Severing):
         self.filament_at = filament_at
         self.waiting = np.zeros(2 * len(slots) + 1, np.int32)
         self.kept = np.zeros((2 * width + 1, 6))
+        self.known = np.full(1, NAN)
         self.links_are(0, 1, 1, False, False, np.zeros(1))
 
     def set_rates(self, double kT, double on, double off, double reach, double affinity):
@@ -104,6 +106,11 @@ cdef class Annealing(Severing):
         self.ground.reach = reach
         self.affinity = affinity
         self.driven = affinity != 0.0
+        self.known[:] = NAN
+
+    def bend(self, double modulus, double straight, double bent):
+        Severing.bend(self, modulus, straight, bent)
+        self.known = np.full(2 * self.most + 1, NAN)
 
     @property
     def temperature(self):
@@ -200,8 +207,9 @@ cdef class Annealing(Severing):
             displacement(&world.box, world.x + 3 * <Py_ssize_t> minus.node, world.x + 3 * <Py_ssize_t> minus.before,
                          after)
             length = 0.5 * self.rise * (p + q)
-            rate *= 2.0 * exp_(-joint_energy(&self.joint, length, before, after) / self.kT
-                               - log_integral(&self.joint, length, self.kT, 0.0))
+            if not self.known[p + q] == self.known[p + q]:
+                self.known[p + q] = log_integral(&self.joint, length, self.kT, 0.0)
+            rate *= 2.0 * exp_(-joint_energy(&self.joint, length, before, after) / self.kT - self.known[p + q])
         if self.ways.shape[0] > 1:
             n, m = self.subunits_of(world, filament), self.subunits_of(world, other)
             rate *= exp_(self.log_ways(n) + self.log_ways(m) - self.log_ways(n + m))
