@@ -21,7 +21,7 @@ from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.elementary cimport exp_
-from medyanpy._kernels.core.program cimport NO_ROOM, OUT_OF_MEMORY, World, mark_grown, mark_moved
+from medyanpy._kernels.core.program cimport NO_ROOM, OUT_OF_MEMORY, World, mark_grown
 from medyanpy._kernels.jumps.filament_ends cimport End, FilamentEnds, joint_energy, log_integral
 from medyanpy._kernels.jumps.grounds cimport Ground
 from medyanpy._kernels.jumps.jump cimport Draws, draw_two, wait
@@ -307,6 +307,7 @@ cdef class Annealing(Severing):
             for c in range(3):
                 world.x[3 * place + c] = self.kept[row + k - first, c]
                 world.v[3 * place + c] = self.kept[row + k - first, 3 + c]
+            self.room.note(world, place)
 
     cdef void move_by(self, World* world, Py_ssize_t filament, Py_ssize_t first, Py_ssize_t last, const double* d,
                       ) noexcept nogil:
@@ -316,6 +317,7 @@ cdef class Annealing(Severing):
             place = self.ends.slots[filament, k]
             for c in range(3):
                 world.x[3 * place + c] += d[c]
+            self.room.note(world, place)
 
     cdef void unite(self, World* world, const Two* two) noexcept nogil:
         """The other follows the first: the reverse of `part`."""
@@ -386,7 +388,6 @@ cdef class Annealing(Severing):
             self.move_by(world, filament, two.first, at, d)
         else:
             self.move_by(world, two.other, two.start + 1, two.last, d)
-        mark_moved(world)
         fault = self.measure(world, &two, first_moves, &after, &asked)
         if fault != 0:
             return fault
@@ -403,7 +404,6 @@ cdef class Annealing(Severing):
         self.unite(world, &two)
         self.room.next_id[0] = next_id
         self.bring_back(world, filament, two.first, last, 0)
-        mark_moved(world)
         return 0
 
     cdef int join(self, World* world, double t, double x, Draws* draws) noexcept nogil:
@@ -447,7 +447,6 @@ cdef class Annealing(Severing):
         self.move_by(world, two.other, two.start, two.last, d)
         own_id, next_id = self.room.ids[start], self.room.next_id[0]
         self.unite(world, &two)
-        mark_moved(world)
         fault = self.measure(world, &two, first_moves, &after, &asked)
         if fault != 0:
             return fault
@@ -469,5 +468,4 @@ cdef class Annealing(Severing):
         self.room.settle(world, start)
         self.bring_back(world, two.filament, two.first, two.at, 0)
         self.bring_back(world, two.other, two.start, two.last, two.at + 1)
-        mark_moved(world)
         return 0
