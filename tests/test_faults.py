@@ -397,6 +397,7 @@ NOT_PROVOKED = [
     ("point_reactions.pyx", "attempt", "OUT_OF_MEMORY"), ("shapes.pxi", "mend", "OUT_OF_MEMORY"),
     ("exchange.pyx", "act", "OUT_OF_MEMORY"), ("pairs.pyx", "of_bead", "OUT_OF_MEMORY"),
     ("mesh_pairs.pyx", "of_bead", "OUT_OF_MEMORY"), *2 * [("annealing.pyx", "find_pairs", "OUT_OF_MEMORY")],
+    ("branching.pyx", "count", "OUT_OF_MEMORY"),
 ]  # fmt: skip
 
 

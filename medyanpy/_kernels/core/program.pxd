@@ -106,8 +106,8 @@ cdef struct World:
     int32_t* id_high          # (n,) bits 32 to 47; NULL: all are 0. See noise.pxd
     # (n,) which beads are there; NULL: all are. Rows asleep have no mass, do not move, and take no part in forces.
     signed char* alive
-    # One more whenever `alive` or `species` changes, or a jump puts a bead elsewhere that it creates others beside; NULL
-    # likewise.
+    # One more whenever `alive` or `species` changes, or a jump that creates and removes beads puts others elsewhere;
+    # NULL likewise.
     long long* living
     const RowChange* row_changes  # (ROW_CHANGES,) the last of these changes: the k-th at k mod ROW_CHANGES
     # (n,) what a bead of a handle with species is, -1 of other beads; NULL: there are no such handles.
