@@ -139,6 +139,25 @@ def test_rate_at_which_two_ends_join(first, second, nearest, bending, grows):
     check_mean("joined", joined, 1.0 - np.exp(-0.7), sees=0.17)
 
 
+def test_rate_at_which_bent_filaments_part_in_a_field():
+    """k_off c ⟨min{1, e^{-ΔU/kT}}⟩, ΔU without the joint that goes: its 3 kT would let three times as many part.
+
+    By a displacement d of the second link ΔU is 2 a d_z, since the new node comes to d of one at z = 0. Sees 0.16.
+    """
+    copies, reach, off, a = 600, 1.5, 3.0, 2.0
+    one = np.array([[0.0, 0, -2], [0, 0, 0], [2, 0, 0]])
+    nodes = [one + [0.0, 60.0 * k, 0.0] for k in range(copies)]
+    field = [lambda actin: mp.forces.ExternalField(actin, f"{a}*z")]
+    jumps = [ends(0.0, off, reach)]
+    handle, simulation = built(jumps, nodes, None, field, mass=STILL, bending=6.0, room=2 * copies)
+    z = np.linspace(-reach, reach, 20_001)
+    accepted = np.average(np.minimum(1.0, np.exp(-2.0 * a * z)), weights=reach**2 - z**2)
+    rate = 4.0 * off * accepted
+    simulation.integrator.set(timestep=0.7 / rate)
+    simulation.step(1)
+    check_mean("parted", handle.subunits(look(simulation))[:copies] == 2, 1.0 - np.exp(-0.7), sees=0.17)
+
+
 @pytest.mark.parametrize(("end", "bending"), [("both", 4.0), ("plus", 0.0), ("minus", 0.0)])
 def test_lengths_of_filaments_that_grow_begin_and_join(end, bending):
     """All together in balance: of m subunits there are K V (C/K_D)^m on average, Poisson distributed."""
