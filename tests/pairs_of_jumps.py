@@ -154,10 +154,10 @@ def rails(system):
     springs = {"stiffness": 20.0, "length": 0.6}
     force = system.add_force(mp.forces.Links([], [], name="between rails", **springs))
     numbers = {"dissociation_constants": (0.2, 0.4), "off_rates": (30.0, 20.0), "name": "on rails"}
-    system.add_jump(mp.jumps.CrosslinkerBinding(force, own.lattice(0.2), pool=pool["X"], **numbers))
+    system.add_jump(mp.jumps.CrosslinkerBinding(force, own.lattice(0.2, most_subunits=60), pool=pool["X"], **numbers))
     force = system.add_force(mp.forces.Links([], [], name="arms on rails", **springs))
     numbers = {"step": 0.2, "unloaded_velocity": 8.0, "stall_force": 5.0, "off_rate": 15.0, "leaves_end": True}
-    lattice = own.lattice(0.2, at_end="unbind")
+    lattice = own.lattice(0.2, at_end="unbind", most_subunits=60)
     system.add_jump(mp.jumps.Motors(
         force, lattice, pool=pool["M"], dissociation_constants=0.1, name="motors on rails", **numbers))  # fmt: skip
     rates = {"on_rate": 4.0, "off_rate": 60.0, "end": "both", "subunits": (2, 5)}
