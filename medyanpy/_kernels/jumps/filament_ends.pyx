@@ -169,8 +169,8 @@ cdef class FilamentEnds:
                 break
             # Points in triangles, which come behind all others, have no row there.
             filament = self.filament_of[place] if place < self.filament_of.shape[0] else -1
-            for i in range(each * filament, each * (filament + 1) if filament >= 0 else 0):
-                self.find_end(i)
+            for i in range(each if filament >= 0 else 0):
+                self.find_end(each * filament + i)
         for i in range(0 if known else self.n):
             self.find_end(i)
         self.living = last
