@@ -289,8 +289,8 @@ def bare_membrane():
     (filament(node_friction=(1.0, 2.0), constrained=False),
      r"cannot move Filaments\('actin', 4 filament nodes\): its frictions along and across"),
     (on_a_sphere(), r"cannot move SurfacePoints\('walkers', .*\): constraints keep it on its surface"),
-    (in_triangles(False), r"cannot move InTrianglePoints\('proteins', 3 points\): it moves by G alone"),
-    (in_triangles(True), r"cannot move InTrianglePoints\('proteins', 3 points\): it moves by G alone"),
+    (in_triangles(False), r"cannot move InTrianglePoints\('proteins', 3 points\): its points fly over triangles"),
+    (in_triangles(True), r"cannot move InTrianglePoints\('proteins', 3 points\): its points fly over triangles"),
 ])  # fmt: skip
 def test_refused_beads(topology, message):
     with pytest.raises(mp.ParameterError, match=f"BrownianIntegrator.*{message}"):
