@@ -250,7 +250,7 @@ LAWS = [
     ("beads in space that react", "_kernels/jumps/grounds.pyx", "draw_line", "max(u[0], max(u[1], v[0]))", "1.0"),
     ("rigid bodies that react", "_kernels/jumps/grounds.pyx", "draw_turn", "out.spin[c] /= sqrt(rate[c])", "out.spin[c] *= 1.0"),
     ("beads that land", "_kernels/jumps/exchange.pyx", "attempt", "self.feet.low + u[0] * (self.feet.high - self.feet.low)", "0.5 * (self.feet.low + self.feet.high)"),
-    ("bent filaments are cut faster", "_kernels/jumps/severing.pyx", "faster", "&self.joint, 0.5 * self.rise", "&self.joint, self.rise"),
+    ("bent filaments are cut faster", "_kernels/jumps/severing.pyx", "energy_of_joint", "&self.joint, 0.5 * self.rise", "&self.joint, self.rise"),
     ("rates of bent filaments at rest", "_kernels/jumps/annealing.pyx", "cut", "(asked - asked_before + joint) / self.kT", "(asked - asked_before) / self.kT"),
     ("filaments that part and join", "_kernels/jumps/annealing.pyx", "rate_of", "rate *= 2.0 * exp_(", "rate *= 4.0 * exp_("),
     ("filaments that grow", "_kernels/jumps/polymerization.pyx", "attempt", "cdef double most = 1.0", "cdef double most = 0.9"),

@@ -133,7 +133,7 @@ class Annealing(TwoRates, TurnoverJump):
         ground = InSpace(places.start, places.stop - places.start, 2 * handle.kind.n_room)
         operation = Kernel(
             self.name, self.every, bound_ends(handle, "both", layout), handle.rise, layout.n, layout.momenta_sizes,
-            ground, places.start,
+            ground,
         )  # fmt: skip
         self.update(operation, kT)
         return operation

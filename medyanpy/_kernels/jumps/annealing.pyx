@@ -67,8 +67,6 @@ cdef class Annealing(Severing):
     cdef int32_t full, fewest, most_last
     cdef bint[2] grows        # the plus end, the minus end
     cdef double[::1] ways     # logarithms, as of `Polymerization`
-    cdef Py_ssize_t first_place       # of the handle
-    cdef int32_t[::1] filament_at     # by place of it, of which filament it is
     cdef int32_t[::1] waiting         # places of ends that may join
     cdef double[:, ::1] kept          # places (nm) of nodes of one filament, and velocities
     cdef double[::1] known            # logarithms of z by the subunits of both links, nan where they are not known yet
@@ -84,16 +82,12 @@ cdef class Annealing(Severing):
         free(self.pairs)
 
     def __init__(self, str name, int every, FilamentEnds ends not None, double rise, Py_ssize_t n, momenta,
-                 Ground ground not None, Py_ssize_t first_place):
+                 Ground ground not None):
         Severing.__init__(self, name, every, ends, rise, n, momenta)
         slots = np.asarray(ends.slots)
         width = slots.shape[1]
         self.ground = ground
-        self.first_place = first_place
         self.places = np.zeros(3 * width + 1, np.int32)
-        filament_at = np.full(slots.max(initial=first_place) - first_place + 1, -1, np.int32)
-        filament_at[slots - first_place] = np.arange(len(slots))[:, None]
-        self.filament_at = filament_at
         self.waiting = np.zeros(2 * len(slots) + 1, np.int32)
         self.kept = np.zeros((2 * width + 1, 6))
         self.known = np.full(1, NAN)
@@ -153,7 +147,7 @@ cdef class Annealing(Severing):
         self.ground.begin(world, &self.waiting[0], n)
         for i in range(n):
             place = self.waiting[i]
-            filament = self.filament_at[place - self.first_place]
+            filament = self.ends.filament_of[place]
             if self.ends.end(2 * filament).node != place:
                 continue
             m = self.ground.lines_from(world, place, -1)
@@ -171,13 +165,13 @@ cdef class Annealing(Severing):
                     self.room_pairs = 2 * self.room_pairs + 64
                 total += rate
                 self.pairs[self.n_pairs] = Pair(
-                    filament, self.filament_at[self.ground.found[k].place - self.first_place], total)
+                    filament, self.ends.filament_of[self.ground.found[k].place], total)
                 self.n_pairs += 1
         return 0
 
     cdef double rate_of(self, World* world, Py_ssize_t filament, int32_t place) noexcept nogil:
         """At which a plus end joins the end at a place, but for energies, 1/s."""
-        cdef Py_ssize_t other = self.filament_at[place - self.first_place]
+        cdef Py_ssize_t other = self.ends.filament_of[place]
         cdef const End* plus = self.ends.end(2 * filament)
         cdef const End* minus = self.ends.end(2 * other + 1)
         cdef double before[3]
@@ -211,16 +205,9 @@ cdef class Annealing(Severing):
                 self.known[p + q] = log_integral(&self.joint, length, self.kT, 0.0)
             rate *= 2.0 * exp_(-joint_energy(&self.joint, length, before, after) / self.kT - self.known[p + q])
         if self.ways.shape[0] > 1:
-            n, m = self.subunits_of(world, filament), self.subunits_of(world, other)
+            n, m = self.ends.subunits_of(world, filament), self.ends.subunits_of(world, other)
             rate *= exp_(self.log_ways(n) + self.log_ways(m) - self.log_ways(n + m))
         return rate
-
-    cdef int64_t subunits_of(self, World* world, Py_ssize_t filament) noexcept nogil:
-        cdef Py_ssize_t k
-        cdef int64_t n = 0
-        for k in range(self.ends.slots.shape[1]):
-            n += max(0, world.subunits[self.ends.slots[filament, k]])
-        return n
 
     cdef double log_ways(self, int64_t n) noexcept nogil:
         return self.ways[min(n, <int64_t> (self.ways.shape[0] - 1))]
@@ -250,15 +237,9 @@ cdef class Annealing(Severing):
             joins = self.pairs[self.n_pairs - 1].total if self.n_pairs > 0 else 0.0
             if not wait(draws, parts + joins, h, &t, u):
                 break
-            if not inside:
-                inside = True
-                fault = self.weights.enter(world)
-                if fault != 0:
-                    break
-            self.ends.find(world)
-            if self.ageing is not None:
-                self.ageing.of.follow(world)
-            self.counts[0] += 1
+            fault = self.begin_attempt(world, &inside)
+            if fault != 0:
+                break
             x = u[1] * (parts + joins)
             if x < parts:
                 fault = self.attempt_one(world, t, min(<Py_ssize_t> (x / self.rate), <Py_ssize_t> n - 1), draws)
@@ -334,15 +315,6 @@ cdef class Annealing(Severing):
             world.material[slot[k]] += <int32_t> two.by
         mark_grown(world, slot[0])
         mark_grown(world, there[0])
-
-    cdef double energy_of_joint(self, World* world, Py_ssize_t filament, Py_ssize_t at) noexcept nogil:
-        cdef const int32_t* slot = &self.ends.slots[filament, at - 1]
-        cdef double before[3]
-        cdef double after[3]
-        displacement(&world.box, world.x + 3 * <Py_ssize_t> slot[0], world.x + 3 * <Py_ssize_t> slot[1], before)
-        displacement(&world.box, world.x + 3 * <Py_ssize_t> slot[1], world.x + 3 * <Py_ssize_t> slot[2], after)
-        return joint_energy(
-            &self.joint, 0.5 * self.rise * (world.subunits[slot[0]] + world.subunits[slot[1]]), before, after)
 
     cdef int cut(self, World* world, double t, Py_ssize_t filament, Py_ssize_t at, Py_ssize_t last,
                  Draws* draws) noexcept nogil:

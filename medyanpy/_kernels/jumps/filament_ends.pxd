@@ -86,6 +86,8 @@ cdef class FilamentEnds:
     # Where in its room a filament that is there begins and ends.
     cdef void find_chain(self, Py_ssize_t filament, Py_ssize_t* first, Py_ssize_t* last) noexcept nogil
     cdef void move(self, World* world, int32_t source, int32_t target) noexcept nogil
+    # The subunits of a filament.
+    cdef int64_t subunits_of(self, World* world, Py_ssize_t filament) noexcept nogil
     # The kinetic energy of a filament; and velocities from Maxwell's distribution, on what is tangent to its links.
     cdef double kinetic(self, World* world, Py_ssize_t filament) noexcept nogil
     cdef void draw_velocities(self, World* world, Py_ssize_t filament, double kT, Draws* draws) noexcept nogil

@@ -283,6 +283,13 @@ cdef class FilamentEnds:
         self.caps[target] = self.caps[source]
         world.subunits[source] = world.material[source] = self.caps[source] = 0
 
+    cdef int64_t subunits_of(self, World* world, Py_ssize_t filament) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef int64_t n = 0
+        for k in range(self.slots.shape[1]):
+            n += max(0, world.subunits[self.slots[filament, k]])
+        return n
+
     cdef double kinetic(self, World* world, Py_ssize_t filament) noexcept nogil:
         """The kinetic energy of a filament."""
         cdef const int32_t* slot = &self.slots[filament, 0]

@@ -321,13 +321,10 @@ cdef class Polymerization(JumpOperation):
 
     cdef double log_ways(self, World* world, Py_ssize_t k, int change) noexcept nogil:
         """By how much the logarithm of the ways to divide the subunits of a filament among links grows."""
-        cdef const int32_t* slot
-        cdef Py_ssize_t i, n = 0, most = self.ways.shape[0] - 1
+        cdef int64_t n, most = self.ways.shape[0] - 1
         if most == 0:
             return 0.0
-        slot = &self.slots[self.ends.place(k).filament, 0]
-        for i in range(self.slots.shape[1]):
-            n += max(0, world.subunits[slot[i]])
+        n = self.ends.subunits_of(world, self.ends.place(k).filament)
         return self.ways[min(n + change, most)] - self.ways[min(n, most)]
 
     cdef double hindrance(self, Py_ssize_t k, bint grows) noexcept nogil:

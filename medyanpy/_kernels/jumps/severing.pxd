@@ -29,7 +29,11 @@ cdef class Severing(JumpOperation):
     cdef int attempt_one(self, World* world, double t, Py_ssize_t which, Draws* draws) noexcept nogil
     cdef int attempt(self, World* world, double t, Py_ssize_t filament, Py_ssize_t link, int32_t i,
                      Draws* draws) noexcept nogil
-    cdef double faster(self, World* world, const int32_t* slot) noexcept nogil
+    # What stands before each attempt of a letter, of which `inside` tells whether there has been one.
+    cdef int begin_attempt(self, World* world, bint* inside) noexcept nogil
+    # The energy of the bending at a node, and how many times faster a filament parts there for it.
+    cdef double energy_of_joint(self, World* world, Py_ssize_t filament, Py_ssize_t at) noexcept nogil
+    cdef double faster(self, World* world, Py_ssize_t filament, Py_ssize_t at) noexcept nogil
     # A filament parts at one of its nodes; `last` is its last.
     cdef int cut(self, World* world, double t, Py_ssize_t filament, Py_ssize_t at, Py_ssize_t last,
                  Draws* draws) noexcept nogil

@@ -68,18 +68,24 @@ cdef class Severing(JumpOperation):
         cdef bint inside = False
         cdef int failed, fault = 0
         while fault == 0 and wait(draws, rate * n, h, &t, u):
-            if not inside:
-                inside = True
-                fault = self.weights.enter(world)
+            fault = self.begin_attempt(world, &inside)
             if fault == 0:
-                self.ends.find(world)
-                if self.ageing is not None:
-                    self.ageing.of.follow(world)
-                self.counts[0] += 1
                 fault = self.attempt_one(world, t, min(<Py_ssize_t> (u[1] * n), <Py_ssize_t> n - 1), draws)
         if inside:
             failed = self.weights.leave(world)
             fault = failed if fault == 0 else fault
+        return fault
+
+    cdef int begin_attempt(self, World* world, bint* inside) noexcept nogil:
+        cdef int fault = 0
+        if not inside[0]:
+            inside[0] = True
+            fault = self.weights.enter(world)
+        if fault == 0:
+            self.ends.find(world)
+            if self.ageing is not None:
+                self.ageing.of.follow(world)
+            self.counts[0] += 1
         return fault
 
     cdef double attempts(self) noexcept nogil:
@@ -109,19 +115,22 @@ cdef class Severing(JumpOperation):
         at = min(max(at, first + 1), last - 1)
         if self.share > 0.0:
             draw_two(draws, u)
-            if u[0] * self.most_faster >= self.faster(world, slot + at - 1):
+            if u[0] * self.most_faster >= self.faster(world, filament, at):
                 return 0
         return self.cut(world, t, filament, at, last, draws)
 
-    cdef double faster(self, World* world, const int32_t* slot) noexcept nogil:
-        """How many times faster a filament parts for its bending, at the second of three nodes."""
+    cdef double energy_of_joint(self, World* world, Py_ssize_t filament, Py_ssize_t at) noexcept nogil:
+        cdef const int32_t* slot = &self.ends.slots[filament, at - 1]
         cdef double before[3]
         cdef double after[3]
-        cdef double energy
-        displacement(&world.box, world.x + 3 * slot[0], world.x + 3 * slot[1], before)
-        displacement(&world.box, world.x + 3 * slot[1], world.x + 3 * slot[2], after)
-        energy = joint_energy(
+        displacement(&world.box, world.x + 3 * <Py_ssize_t> slot[0], world.x + 3 * <Py_ssize_t> slot[1], before)
+        displacement(&world.box, world.x + 3 * <Py_ssize_t> slot[1], world.x + 3 * <Py_ssize_t> slot[2], after)
+        return joint_energy(
             &self.joint, 0.5 * self.rise * (world.subunits[slot[0]] + world.subunits[slot[1]]), before, after)
+
+    cdef double faster(self, World* world, Py_ssize_t filament, Py_ssize_t at) noexcept nogil:
+        """How many times faster a filament parts for its bending, at a node."""
+        cdef double energy = self.energy_of_joint(world, filament, at)
         return exp_(min(self.share * energy / self.kT, log_(self.most_faster)))
 
     cdef int cut(self, World* world, double t, Py_ssize_t filament, Py_ssize_t at, Py_ssize_t last,
@@ -195,11 +204,5 @@ cdef class Severing(JumpOperation):
         return 0
 
     cdef void settle(self, World* world, Py_ssize_t filament, Py_ssize_t other) noexcept nogil:
-        cdef const int32_t* slot = &self.ends.slots[filament, 0]
-        cdef int64_t left = 0
-        cdef Py_ssize_t k
-        if self.ageing is None:
-            return
-        for k in range(self.ends.slots.shape[1]):
-            left += max(0, world.subunits[slot[k]])
-        self.ageing.of.cut(filament, left, other)
+        if self.ageing is not None:
+            self.ageing.of.cut(filament, self.ends.subunits_of(world, filament), other)
