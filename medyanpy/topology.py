@@ -27,7 +27,8 @@ from medyanpy.beads import (
 )
 from medyanpy.beads.constraint_rows import Bodies
 from medyanpy.beads.constraints import Constraints
-from medyanpy.beads.filaments import Directors, Filaments
+from medyanpy.beads.directors import Directors
+from medyanpy.beads.filaments import Filaments
 from medyanpy.beads.free import Balls, Beads
 from medyanpy.beads.intriangle_points import InTrianglePoints
 from medyanpy.beads.joint import Joint

@@ -1,7 +1,8 @@
 """Kinds of beads, one file each: the handle, the checks of its arguments, and its operations for each letter."""
 
 from medyanpy.beads.constraints import Constraints
-from medyanpy.beads.filaments import Directors, Filaments, GrowingFilaments
+from medyanpy.beads.directors import Directors
+from medyanpy.beads.filaments import Filaments, GrowingFilaments
 from medyanpy.beads.free import Balls, BallsOfSpecies, Beads, BeadsKind, BeadsOfSpecies
 from medyanpy.beads.intriangle_points import InTrianglePoints, PointsKind
 from medyanpy.beads.lattice import Lattice

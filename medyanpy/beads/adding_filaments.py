@@ -10,8 +10,9 @@ import numpy as np
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
+from medyanpy.beads.directors import Directors
 from medyanpy.beads.filament_constraints import parallel_directors
-from medyanpy.beads.filaments import Directors, Filaments, GrowingFilaments
+from medyanpy.beads.filaments import Filaments, GrowingFilaments
 from medyanpy.core.columns import CAPS, MATERIAL, SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from medyanpy.beads.chains import Chains
-from medyanpy.beads.filaments import Directors
+from medyanpy.beads.directors import Directors
 from medyanpy.beads.intriangle_points import InTrianglePoints
 from medyanpy.errors import ParameterError, TopologyError
 
