@@ -166,7 +166,8 @@ class Jump(Parameterized):
         return []
 
     def _remarks_on_whole_energies(
-        self, schedule: "Schedule", rate: float, what: str, is_slow: Callable[[Force, Operation], bool]
+        self, schedule: "Schedule", rate: float, what: str,
+        is_slow: Callable[[Force, Operation], bool] = lambda _, bound: not bound.has_local_difference,
     ) -> "list[Remark]":
         """Return a remark on forces whose whole energy each trial evaluates twice, at so many trials in a second."""
         named = zip(schedule.system.force_names, schedule.system.forces, schedule.bound, strict=True)

@@ -319,9 +319,7 @@ class Polymerization(EndJump):
         return float(handle.subunits(state).sum() * np.log(on / off) - joints)
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
-        return self._remarks_on_whole_energies(
-            schedule, operation.rate, "a subunit", lambda _, bound: not bound.has_local_difference
-        )
+        return self._remarks_on_whole_energies(schedule, operation.rate, "a subunit")
 
 
 def _share(w: np.ndarray) -> float:

@@ -135,6 +135,4 @@ class TrialMoves(Jump):
         return float(self.rate) / max(1, len(self._handle))
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
-        return self._remarks_on_whole_energies(
-            schedule, self.rate, "a move", lambda _, bound: not bound.has_local_difference
-        )
+        return self._remarks_on_whole_energies(schedule, self.rate, "a move")

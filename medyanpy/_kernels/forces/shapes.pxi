@@ -1054,7 +1054,9 @@ cdef class OfShapes(Operation):
         """Touch the shapes with a node as a corner, or let them be mended; whether there are any."""
         cdef const SiteRows* t = &self.sites.rows
         cdef Py_ssize_t owner = self.sites.owner_of(place), s, corner
-        for s in range(t.owner_start[owner] if owner >= 0 else 0, t.owner_start[owner + 1] if owner >= 0 else 0):
+        if owner < 0:
+            return False
+        for s in range(t.owner_start[owner], t.owner_start[owner + 1]):
             corner = t.owner_site[s]
             if corner < self.first.n_corners:
                 self.first.take_corner(corner, renews)
@@ -1064,7 +1066,7 @@ cdef class OfShapes(Operation):
                 self.second.take_corner(corner, renews)
             else:
                 self.third.take_corner(corner - self.second.n_corners, renews)
-        return owner >= 0
+        return True
 
     cdef Sheet* sheet_of(self, Py_ssize_t face) noexcept nogil:
         """The membrane of a face; NULL: it has no shapes here."""

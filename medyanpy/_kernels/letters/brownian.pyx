@@ -97,18 +97,14 @@ cdef class Displacement(Operation):
         return over_blocks(_displace, &self.task, world, self.n, BLOCK)
 
 
-cdef struct KeptTask:
-    double* kept              # (n, 3)
-
-
 cdef int _restore(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef KeptTask* t = <KeptTask*> task
+    cdef const double* kept = <const double*> task
     cdef Frame frame
     cdef Py_ssize_t i
     cdef int c
     for i in range(first, last):
         for c in range(3):
-            world.v[3 * i + c] = t.kept[3 * i + c]
+            world.v[3 * i + c] = kept[3 * i + c]
         if i >= world.n_cartesian and is_there(world, i):
             # Where an edit has changed its triangle, the noise kept may lead out of that.
             frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[i - world.n_cartesian], &frame)
@@ -117,16 +113,16 @@ cdef int _restore(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
 
 
 cdef int _keep(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef KeptTask* t = <KeptTask*> task
+    cdef double* kept = <double*> task
     cdef double check
     cdef Py_ssize_t i
     cdef int c
     for i in range(first, last):
         check = 0.0
         for c in range(3):
-            t.kept[3 * i + c] = world.v[3 * i + c]
+            kept[3 * i + c] = world.v[3 * i + c]
             world.v[3 * i + c] = 0.0
-            check += 0.0 * (world.x[3 * i + c] + t.kept[3 * i + c])
+            check += 0.0 * (world.x[3 * i + c] + kept[3 * i + c])
         if not (check == 0.0):
             return record_fault(world, NOT_FINITE, i, -1)
     return 0
@@ -134,26 +130,28 @@ cdef int _keep(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
 
 cdef class _Kept(Operation):
     """What is kept (n, 3) of the velocities of flights."""
-    cdef KeptTask task
     cdef double[:, ::1] kept
 
     def __init__(self, double[:, ::1] kept):
         self.kept = kept
-        self.task.kept = &kept[0, 0] if kept.shape[0] > 0 else NULL
 
 
 cdef class Restore(_Kept):
     """Velocities are those kept."""
 
     cdef int run(self, World* world) noexcept nogil:
-        return over_blocks(_restore, &self.task, world, self.kept.shape[0], BLOCK)
+        if self.kept.shape[0] == 0:
+            return 0
+        return over_blocks(_restore, &self.kept[0, 0], world, self.kept.shape[0], BLOCK)
 
 
 cdef class Keep(_Kept):
     """Velocities are kept, and beads have none."""
 
     cdef int run(self, World* world) noexcept nogil:
-        return over_blocks(_keep, &self.task, world, self.kept.shape[0], BLOCK)
+        if self.kept.shape[0] == 0:
+            return 0
+        return over_blocks(_keep, &self.kept[0, 0], world, self.kept.shape[0], BLOCK)
 
 
 cdef struct TensorTask:
