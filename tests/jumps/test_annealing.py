@@ -203,7 +203,7 @@ def two_in_line(gap=0.5, second=(4, 4), first=(4, 4)):
     return [a, straight(*second) + a[-1] + [0.0, 0.0, gap]]
 
 
-def test_what_joins_keeps_what_it_has():
+def test_joined_filaments_keep_what_they_have():
     """Subunits and their states, in order; caps, ids and places of nodes; the first moves where it is shorter."""
     age = lambda actin, _: mp.jumps.Ageing(actin, (2.0, 1.0), start="ATP")  # noqa: E731
     for first, second in (((4,), (4, 4, 4)), ((4, 4, 4, 4), (4, 4))):
@@ -282,7 +282,7 @@ def test_rates_that_other_jumps_do_not_share_are_driven():
 
 
 @pytest.mark.parametrize(("first", "in_step"), [((4, 4), True), ((4, 3), False)])
-def test_lattices_go_on_where_filaments_join(first, in_step):
+def test_lattices_continue_where_filaments_join(first, in_step):
     """What the other holds is held where it was, unless that is its first place, or places are not in step."""
     copies, forces = 30, {}
 
