@@ -252,6 +252,7 @@ LAWS = [
     ("beads that land", "_kernels/jumps/exchange.pyx", "attempt", "self.feet.low + u[0] * (self.feet.high - self.feet.low)", "0.5 * (self.feet.low + self.feet.high)"),
     ("bent filaments are cut faster", "_kernels/jumps/severing.pyx", "energy_of_joint", "&self.joint, 0.5 * self.rise", "&self.joint, self.rise"),
     ("rates of bent filaments at rest", "_kernels/jumps/annealing.pyx", "cut", "(asked - asked_before + joint) / self.kT", "(asked - asked_before) / self.kT"),
+    ("room for links of filaments", "_kernels/beads/present.pyx", "list_rows", "self.slots[i, self.first[i] + k]", "self.slots[i, k]"),
     ("filaments that part and join", "_kernels/jumps/annealing.pyx", "rate_of", "rate *= 2.0 * exp_(", "rate *= 4.0 * exp_("),
     ("filaments that grow", "_kernels/jumps/polymerization.pyx", "attempt", "cdef double most = 1.0", "cdef double most = 0.9"),
     ("no heat at rest", "jumps/link_binding.py", "update", "(1.0 - share, share, 0.0, 0.0, 0.0)", "(0.0, share, 0.0, 0.0, 0.0)"),

@@ -54,6 +54,34 @@ def test_links_of_subunits_move_as_links_of_their_lengths():
     assert np.abs(states[2].positions - states[0].positions).max() > 1e-3
 
 
+def test_room_for_links_changes_no_bit_of_a_run():
+    links = [1, 2, 3, 5, 2, 1, 4, 3, 2, 6, 1]
+    rng = np.random.default_rng(3)
+    nodes = [np.array([0.0, 30.0 * i, 0.0]) + np.arange(n + 1)[:, None] * one_of(rng) for i, n in enumerate(links)]
+    v, seen = rng.normal(size=(sum(links) + len(links), 3)), []
+    for capacity in (None, 7, 9, 40):
+        topology = mp.Topology()
+        actin = topology.add_filaments(nodes, 1.0, 0.7, rise=RISE, capacity_links=capacity)
+        system = system_with(topology, mp.forces.FixmanPotential(actin, kT=1.0), mp.forces.FilamentBending(actin, 5.0))
+        simulation = mp.Simulation(system, mp.SplittingIntegrator("BAB", 0.01), threads=1)
+        state = look(simulation)
+        velocities = np.full_like(state.positions, np.nan)
+        velocities[state.alive] = v
+        simulation.context.set_velocities(velocities)
+        simulation.step(60)
+        state = look(simulation)
+        assert state.alive.sum() == len(v)
+        seen.append((state.positions[state.alive], state.velocities[state.alive], state.forces[state.alive]))
+    for one in seen[1:]:
+        assert all((a == b).all() for a, b in zip(one, seen[0], strict=True))
+
+
+def one_of(rng):
+    """A vector of two nanometers."""
+    d = rng.normal(size=3)
+    return 2.0 * d / np.linalg.norm(d)
+
+
 def lengths_of(actin, state):
     x = state.positions[actin.beads]
     return np.linalg.norm(x[actin.links[:, 1]] - x[actin.links[:, 0]], axis=1)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from medyanpy._kernels.beads.present import PresentLanes
 from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
 from medyanpy.beads.chains import carried_along
 from medyanpy.beads.constraint_rows import Rows
@@ -58,13 +58,18 @@ class FilamentFlow(ConstraintFlow, holds="its links are constraints"):
             directors = filaments.directors
             kernel = constraints if directors is None else constraints_twistable
             first_director = 0 if directors is None else layout.slice_of(directors).start
-            if filaments.kind.slots is None:
+            slots, present = filaments.kind.slots, None
+            if slots is None:
                 tables = _tables(filaments, own, first, first_director, kernel)
+                room = max(map(kernel.room_for, *tables[:3]))
             else:
-                tables = _tables_of_slots(filaments, layout)
-            work = np.empty((layout.threads, max(map(kernel.room_for, *tables[:3]))))
-            rise = filaments._rise or 0.0
-            self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.kind.tolerance, rise=rise)
+                present = PresentLanes(layout.rank[slots].astype(np.int32), kernel.LANE_COUNT)
+                tables = present.tables
+                room = max(kernel.room_for(1, step, slots.shape[1]) for step in (1, kernel.LANE_COUNT))
+            self._solve = partial(
+                kernel.Constraints, *tables, np.empty((layout.threads, room)), tolerance=filaments.kind.tolerance,
+                rise=filaments._rise or 0.0, present=present,
+            )  # fmt: skip
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
 
     def after_a(self, stage: Stage) -> "Sequence[Operation]":
@@ -168,18 +173,6 @@ def _tables(
         kept[key] = _spread(filaments, own, kernel)
     parts, step, links, start, node, director, *others = kept[key]
     return parts, step, links, start, node + np.int32(first), director + np.int32(first_director), *others
-
-
-def _tables_of_slots(filaments: "Filaments", layout: "Layout") -> tuple[np.ndarray, ...]:
-    """Spread filaments with room for links, as if all of these were there."""
-    slots = cast(np.ndarray, filaments.kind.slots)
-    n, width = slots.shape
-    whole = SimpleNamespace(
-        link_lengths=np.full(n * (width - 1), filaments._rise), starts=width * np.arange(n + 1), closed=False,
-        kind=SimpleNamespace(link_starts=(width - 1) * np.arange(n + 1)),
-    )  # fmt: skip
-    parts, step, links, start, node, *others = _spread(cast("Filaments", whole), np.ones(n, bool), constraints)
-    return parts, step, links, start, layout.rank[slots.ravel()[node]], *others
 
 
 def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.ndarray, ...]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._kernels.beads.present import PresentRows
 from medyanpy._kernels.core import numerics
 from medyanpy._kernels.forces.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
@@ -119,7 +120,8 @@ class FilamentBending(_JointForce):
             modulus, rest = (self._one_of_all(name) for name in ("bending_modulus", "rest_angle"))
         sine, cosine = _sincos(rest)
         rows = (_in_rows(joint, values) for values in (modulus, modulus * cosine, modulus * sine))
-        return filament_bending.FilamentBending(self.name, node, owned, *rows, rise=rise or 0.0)
+        present = _present(self.filaments, layout)
+        return filament_bending.FilamentBending(self.name, node, owned, *rows, rise=rise or 0.0, present=present)
 
 
 def refuse_constrained(force: str, filaments: Filaments) -> None:
@@ -323,7 +325,8 @@ class FixmanPotential(AtTemperature, _FilamentForce):
             n, width = handle.kind.slots.shape
             return fixman.Fixman(
                 self.name, node, owned, director, _in_rows(joint, np.full((1, 1), 0.5)),
-                (width * np.arange(n)).astype(np.int32), np.full(n, width, np.int32), False, self._numbers["kT"], True,
+                (width * np.arange(n)).astype(np.int32), np.full(n, width, np.int32), False, self._numbers["kT"],
+                present=_present(handle, layout),
             )  # fmt: skip
         w = np.where(handle.kind.fixed_beads, 0.0, 1.0 / handle.mass)
         links, nodes = handle.links, handle.kind.joints
@@ -349,6 +352,12 @@ def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sine, cosine = np.empty(len(angle)), np.empty(len(angle))
     numerics.sincos(angle, sine, cosine)
     return sine, cosine
+
+
+def _present(filaments: Filaments, layout: "Layout") -> PresentRows | None:
+    """Return the rows of the nodes that are there, of filaments with room for more."""
+    slots = filaments.kind.slots
+    return None if slots is None else PresentRows(layout.rank[slots].astype(np.int32))
 
 
 def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -44,6 +44,7 @@ from medyanpy._kernels.core.noise cimport normals_at
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.core.philox cimport CONSTRAINTS, NORMALS_BLOCK
 from medyanpy._kernels.core.program cimport NOT_CONVERGED, Operation, World, mark_moved
+from medyanpy._kernels.beads.present cimport PresentLanes
 
 cdef extern from * nogil:
     """
@@ -343,10 +344,8 @@ cdef void _take_lengths(
         for k in range(LANES):
             if table.square[start + entry + k] > 0.0:
                 length = table.rise * world.subunits[b.node[entry + k]]
-                # Where filaments have room for links, those that are there have subunits.
-                (b.square + _hop(alone) * vector)[k] = length * length if length > 0.0 else 0.0
-                (b.scale + _hop(alone) * vector)[k] = 1.0 / (length * length) if length > 0.0 else 0.0
-                (b.real + _hop(alone) * vector)[k] = 1.0 if length > 0.0 else 0.0
+                (b.square + _hop(alone) * vector)[k] = length * length
+                (b.scale + _hop(alone) * vector)[k] = 1.0 / (length * length)
 
 
 cdef inline void _load(
@@ -657,12 +656,14 @@ cdef class Constraints(Operation):
     cdef Py_ssize_t batches
     cdef object arrays
     cdef double[:, ::1] residual
+    cdef PresentLanes present  # of filaments with room for links, whose tables they are
 
     def __init__(self, const int32_t[::1] parts, const int32_t[::1] step, const int32_t[::1] links,
                  const int32_t[::1] start, const int32_t[::1] node, const int32_t[::1] director,
                  const double[::1] square, const double[::1] scale, const int32_t[::1] owned,
                  const int32_t[:, ::1] next, const int32_t[::1] coupled, double[:, ::1] work,
-                 str action, double tolerance, double h, double kT, int letter, double rise=0.0):
+                 str action, double tolerance, double h, double kT, int letter, double rise=0.0,
+                 PresentLanes present=None):
         cdef Filaments* table = &self.task.table
         self.arrays = (parts, step, links, start, node, director, square, scale, owned, next, coupled, work)
         self.batches = links.shape[0]
@@ -688,6 +689,7 @@ cdef class Constraints(Operation):
         self.h = h
         self.task.kT = kT
         self.task.letter = letter
+        self.present = present
 
     cdef int run(self, World* world) noexcept nogil:
         cdef Filaments* table = &self.task.table
@@ -696,6 +698,9 @@ cdef class Constraints(Operation):
         self.task.h = self.h * world.pace
         if self.task.action == SETTLE:
             mark_moved(world)
+        if self.present is not None:
+            self.present.spread(world)
+            self.batches = self.present.batches
         fault = over_blocks(_batches, &self.task, world, self.batches, BLOCK)
         if fault != 0:
             # Of several that fail, on any thread, the one that is named.

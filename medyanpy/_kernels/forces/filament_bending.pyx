@@ -12,6 +12,7 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.beads.present cimport PresentRows
 from medyanpy._kernels.core.arrays cimport vector, zeros
 from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.cosine cimport derive_joint
@@ -117,16 +118,21 @@ cdef class FilamentBending(TermForce):
 
     node, owned (rows + 4,): the table, with two rows before the first and after the last. modulus, straight, bent
     (rows + 4,), pN nm: k, p, s of each row's joint, 0 where there is none. With a rise, nm of a subunit of links that
-    grow, they are in pN nm^2, and the joint has them over the mean length of its links.
+    grow, they are in pN nm^2, and the joint has them over the mean length of its links. present: of filaments with room
+    for more nodes than they have; all their joints have the same numbers.
     """
     cdef BendingTask task
+    # The same of the nodes that are there, where there is room for more.
+    cdef BendingTask of_present
+    cdef PresentRows present
     cdef list arrays
     cdef const int32_t[::1] node
     cdef object joints        # rows of them
     cdef Py_ssize_t rows
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const double[::1] modulus,
-                 const double[::1] straight, const double[::1] bent, double rise=0.0):
+                 const double[::1] straight, const double[::1] bent, double rise=0.0,
+                 PresentRows present=None):
         self.name = name
         self.acts_on_points = False
         self.derivatives = 3
@@ -143,12 +149,33 @@ cdef class FilamentBending(TermForce):
         self.task.is_bent = bool(np.any(bent))
         self.task.partial = zeros(self.arrays, n_blocks(self.rows, ROW_BLOCK))
         self.loops(_bending, &self.task, self.task.partial, ROW_BLOCK)
+        self.present = present
+        if present is not None:
+            self.of_present = self.task
+            self.of_present.rows.node = &present.node[2]
+            # Which of these rows have joints, subunits tell.
+            ones = np.ones(node.shape[0], np.int32)
+            self.of_present.rows.owned = vector[int32_t](self.arrays, ones) + 2
+            self.of_present.modulus = self.alike(modulus)
+            self.of_present.straight = self.alike(straight)
+            self.of_present.bent = self.alike(bent)
+
+    cdef const double* alike(self, const double[::1] numbers) except NULL:
+        """That of the first joint for all rows, two before the first included."""
+        one = np.asarray(numbers)[self.joints[:1] + 2].sum()
+        return vector[double](self.arrays, np.full(numbers.shape[0], one)) + 2
 
     cdef int run(self, World* world) noexcept nogil:
+        cdef BendingTask* task = &self.task
+        cdef Py_ssize_t rows = self.rows
         self.energy = 0.0
-        over_blocks(_bending, &self.task, world, self.rows, ROW_BLOCK)
+        if self.present is not None:
+            self.present.list_rows(world)
+            task = &self.of_present
+            rows = self.present.rows
+        over_blocks(_bending, task, world, rows, ROW_BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(self.task.partial, n_blocks(self.rows, ROW_BLOCK))
+            self.energy = ordered_sum(self.task.partial, n_blocks(rows, ROW_BLOCK))
         return 0
 
     def named(self):

@@ -30,6 +30,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.beads.present cimport PresentRows
 from medyanpy._kernels.core.arrays cimport table, vector, zeros
 from medyanpy._kernels.core.elementary cimport log_
 from medyanpy._kernels.core.local_terms cimport TermForce
@@ -300,17 +301,20 @@ cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
 cdef class Fixman(TermForce):
     """node, owned, director (rows + 4,): the table, with two rows before the first and after the last. q (rows + 4,
     BLOCK) is 0 where there is no joint. start, nodes (filaments,): row of the first node of each, and how many it has.
-    kT: pN nm.
+    kT: pN nm. present: of filaments whose links have subunits and are there where they have some, with room for more;
+    all joints have the same q.
     """
     cdef FixmanTask task
+    # The same of the nodes that are there, where there is room for more.
+    cdef FixmanTask of_present
+    cdef PresentRows present
     cdef list arrays
     cdef Py_ssize_t rows
     cdef Py_ssize_t filaments
-    cdef Py_ssize_t per_block
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const int32_t[::1] director,
                  const double[:, ::1] q, const int32_t[::1] start, const int32_t[::1] nodes, bint closed, double kT,
-                 bint grows=False):
+                 PresentRows present=None):
         self.name = name
         self.acts_on_points = False
         self.rows = node.shape[0] - 4
@@ -323,17 +327,26 @@ cdef class Fixman(TermForce):
         self.task.start = vector(self.arrays, start)
         self.task.nodes = vector(self.arrays, nodes)
         self.task.closed = closed
-        self.task.grows = grows
+        self.task.grows = present is not None
         self.task.kT = kT
         self.task.cosine = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
         self.task.pivot = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
         self.task.a = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
         self.task.h = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
         self.task.energy = zeros(self.arrays, self.filaments)
-        # Filaments per block: as many as have the rows of a block.
-        self.per_block = max(1, ROW_BLOCK * self.filaments // node.shape[0])
         # A term is a filament.
         self.loops(_filaments, &self.task, self.task.energy, 1)
+        self.present = present
+        if present is not None:
+            self.of_present = self.task
+            self.of_present.rows.node = &present.node[2]
+            ones = np.ones(node.shape[0], np.int32)
+            self.of_present.rows.owned = vector[int32_t](self.arrays, ones) + 2
+            # Where there is no joint, its cosine is 0.
+            alike = np.full((node.shape[0], BLOCK), np.max(q, initial=0.0))
+            self.of_present.q = table[double](self.arrays, alike) + 2 * BLOCK
+            self.of_present.start = &present.start[0]
+            self.of_present.nodes = &present.nodes[0]
 
     def named(self):
         starts = np.asarray(<const int32_t[:self.filaments]> self.task.start)
@@ -347,13 +360,21 @@ cdef class Fixman(TermForce):
         return _cosines(&self.task, world, first, first + self.task.nodes[term], 0)
 
     cdef int run(self, World* world) noexcept nogil:
+        cdef FixmanTask* task = &self.task
+        cdef Py_ssize_t rows = self.rows, filaments = self.filaments
         cdef int fault
         self.energy = 0.0
-        over_blocks(_cosines, &self.task, world, self.rows, ROW_BLOCK)
-        fault = over_blocks(_filaments, &self.task, world, self.filaments, self.per_block)
+        if self.present is not None:
+            self.present.list_rows(world)
+            task = &self.of_present
+            rows = self.present.rows
+            filaments = self.present.filaments
+        over_blocks(_cosines, task, world, rows, ROW_BLOCK)
+        # As many filaments in a block as have the rows of one.
+        fault = over_blocks(_filaments, task, world, filaments, max(1, ROW_BLOCK * filaments // max(1, rows)))
         if fault != 0:
             return fault
-        over_blocks(_forces, &self.task, world, self.rows, ROW_BLOCK)
+        over_blocks(_forces, task, world, rows, ROW_BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(self.task.energy, self.filaments)
+            self.energy = ordered_sum(task.energy, filaments)
         return 0

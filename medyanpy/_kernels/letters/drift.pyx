@@ -13,6 +13,7 @@ from medyanpy._kernels.core.box cimport displacement
 from medyanpy._kernels.core.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.beads.points cimport Frame, frame_of
 from medyanpy._kernels.core.program cimport DEGENERATE_TRIANGLE, Operation, World, is_there, mark_moved
+from medyanpy._kernels.core.runs cimport next_run
 from medyanpy._kernels.core.vec3 cimport cross, dot
 
 cdef Py_ssize_t BEADS = 8192
@@ -29,12 +30,15 @@ cdef int _drift(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double h = t.h
     cdef double* x = world.x
     cdef double* v = world.v
-    cdef Py_ssize_t k
+    cdef Py_ssize_t k, end
     if t.before != NULL:
         for k in range(3 * first, 3 * min(last, world.n_vertices)):
             t.before[k] = x[k]
-    for k in range(3 * first, 3 * last):
-        x[k] += h * v[k]
+    while first < last:
+        end = next_run(world, &first, last)
+        for k in range(3 * first, 3 * end):
+            x[k] += h * v[k]
+        first = end
     return 0
 
 

@@ -21,6 +21,7 @@ from medyanpy._kernels.beads.points cimport Frame, frame_of, place, project
 from medyanpy._kernels.core.program cimport (
     NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Momenta, Operation, Program, Sequence, World, is_there,
 )
+from medyanpy._kernels.core.runs cimport next_run
 from medyanpy._kernels.core.vec3 cimport all_finite, all_slow
 
 cdef Py_ssize_t POINTS = 1024
@@ -273,27 +274,32 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     cdef const double* chain = t.chain
     cdef double* v = world.v
     cdef double s, h = t.h
-    cdef Py_ssize_t i, k, first_plain = first
-    if chain != NULL and first < world.n_vertices:
-        first_plain = min(last, world.n_vertices)
-        for i in range(first, first_plain):
+    cdef Py_ssize_t i, k, end, first_plain, block = first // WATCHED
+    cdef bint calm = t.limit != NULL
+    cdef bint slow
+    while first < last:
+        end = next_run(world, &first, last)
+        first_plain = first
+        if chain != NULL and first < world.n_vertices:
+            first_plain = min(end, world.n_vertices)
+            for i in range(first, first_plain):
+                s = h * t.rate[i]
+                for k in range(3 * i, 3 * i + 3):
+                    v[k] += s * (f[k] + chain[k])
+        for i in range(first_plain, end):
             s = h * t.rate[i]
             for k in range(3 * i, 3 * i + 3):
-                v[k] += s * (f[k] + chain[k])
-    for i in range(first_plain, last):
-        s = h * t.rate[i]
-        for k in range(3 * i, 3 * i + 3):
-            v[k] += s * f[k]
-    if t.limit != NULL:
+                v[k] += s * f[k]
+        slow = t.limit != NULL and all_slow(v + 3 * first, t.limit + first, end - first)
+        calm = calm and slow
         # What is slow is finite.
-        t.calm[first // WATCHED] = all_slow(v + 3 * first, t.limit + first, last - first)
-        if t.calm[first // WATCHED]:
-            return 0
-    if all_finite(v + 3 * first, 3 * (last - first)):
-        return 0
-    for i in range(first, last):
-        if not all_finite(v + 3 * i, 3):
-            return record_fault(world, NOT_FINITE, i, -1)
+        if not slow and not all_finite(v + 3 * first, 3 * (end - first)):
+            for i in range(first, end):
+                if not all_finite(v + 3 * i, 3):
+                    return record_fault(world, NOT_FINITE, i, -1)
+        first = end
+    if t.limit != NULL:
+        t.calm[block] = calm
     return 0
 
 

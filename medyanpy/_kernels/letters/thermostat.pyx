@@ -14,11 +14,11 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.core.arrays cimport table, vector
 from medyanpy._kernels.core.box cimport displacement
-from medyanpy._kernels.core.noise cimport normals_of
+from medyanpy._kernels.core.noise cimport normals_at, normals_of
 from medyanpy._kernels.core.parallel cimport over_blocks
 from medyanpy._kernels.core.philox cimport NORMALS_BLOCK, THERMOSTAT
 from medyanpy._kernels.beads.points cimport Frame, frame_of, project
-from medyanpy._kernels.core.program cimport Operation, World, is_there
+from medyanpy._kernels.core.program cimport Operation, World
 from medyanpy._kernels.core.vec3 cimport add_scaled, dot
 
 # Beads per parallel block: a whole number of blocks of normals.
@@ -45,23 +45,33 @@ cdef int _thermostat(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     cdef double gx[NORMALS_BLOCK]
     cdef double gy[NORMALS_BLOCK]
     cdef double gz[NORMALS_BLOCK]
+    cdef int32_t place[NORMALS_BLOCK]
     cdef double* v
     cdef Frame frame
-    cdef Py_ssize_t start, i, k, n
+    cdef Py_ssize_t start, i, k, n, count
     start = first
     while start < last:
         n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
         if _is_idle(t, start, n):
             start += n
             continue
-        normals_of(world, start, <int> n, t.letter, THERMOSTAT, 0, gx, gy, gz)
-        for k in range(n):
-            i = start + k
+        count = n
+        if world.alive == NULL:
+            normals_of(world, start, <int> n, t.letter, THERMOSTAT, 0, gx, gy, gz)
+        else:
+            # Rows that are inactive draw nothing, however many there are.
+            count = 0
+            for i in range(start, start + n):
+                place[count] = <int32_t> i
+                count += world.alive[i] != 0 and not _is_idle(t, i, 1)
+            normals_at(world, place, <int> count, t.letter, THERMOSTAT, 0, gx, gy, gz)
+        for k in range(count):
+            i = start + k if world.alive == NULL else place[k]
             v = world.v + 3 * i
             v[0] = t.c1[i] * v[0] + t.c2[i] * gx[k]
             v[1] = t.c1[i] * v[1] + t.c2[i] * gy[k]
             v[2] = t.c1[i] * v[2] + t.c2[i] * gz[k]
-            if i >= world.n_cartesian and is_there(world, i):
+            if i >= world.n_cartesian:
                 frame_of(
                     &world.box, world.x,
                     world.faces + 3 * <Py_ssize_t> world.triangle[i - world.n_cartesian], &frame)
