@@ -38,6 +38,10 @@ DIFFER = {
 }
 
 
+# Figures with rows of several statements, of which some are as the texts have them.
+MIXED = {"001_2", "001_6", "001_8", "003_energy", "003_interacting", "003_lemniscate", "004_4"}
+
+
 def plate(make, name="003_made_up.png"):
     return plates.Plate(name, "nowhere", "made up", make, (1.0, 1.0))
 
@@ -51,6 +55,45 @@ def drawn(*lines):
         return plates.Made(figure, [plates.Row(line, "in these words") for line in lines], f"{work.of(1, 2)} of them")
 
     return make
+
+
+def test_the_audit_names_what_there_is():
+    """142 rows of the five texts: each works, or differs and says so, by tests, figures and pages that exist."""
+    with (DOCS / "data" / "tables" / "audit.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 142
+    assert {row["verdict"] for row in rows} == {"works", "differs, said"}
+    pictures = {path.stem for path in (DOCS / "images" / "figures").iterdir()}
+    for row in rows:
+        where = row["where"]
+        assert where
+        named = re.findall(r"\b00\d_\w+", where)
+        assert set(named) <= pictures, row
+        paths = re.findall(r"`(tests/[\w/]+(?:\.py)?)", where)
+        assert all((DOCS.parent / path).exists() for path in paths), row
+        linked = re.findall(r"\]\(([\w./]+\.md)", where)
+        assert all((DOCS / "figures" / page).exists() for page in linked), row
+        # What a figure knows to differ is no row that works.
+        assert row["verdict"] != "works" or not any(name in {of.partition(":")[0] for of in DIFFER} - MIXED
+                                                    for name in named), row  # fmt: skip
+
+
+def test_legends_cover_nothing():
+    figure, (line, dots, free) = plates.panels(1, 3, (7.5, 2.5))
+    line.plot([0.0, 1.0], [1.0, 1.0], label="at the top")
+    line.set_ylim(0.0, 1.05)
+    line.legend(loc="upper right")
+    dots.plot([0.9], [0.1], "o", label="low")
+    dots.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    dots.legend(loc="lower right")
+    free.plot([0.0, 1.0], [0.0, 0.0], label="below")
+    free.set_ylim(-1.0, 1.0)
+    free.legend(loc="upper right")
+    assert plates.clear_legends(figure) == [line, dots]
+    assert line.get_ylim()[1] > 1.05
+    assert line.get_ylim()[0] == 0.0
+    assert dots.get_ylim()[0] < 0.0
+    assert free.get_ylim() == (-1.0, 1.0)
 
 
 @pytest.fixture

@@ -202,8 +202,7 @@ def test_a_helix_of_630_segments_is_in_equilibrium_by_40_000_t0():
 @pytest.mark.long
 def test_a_circle_stays_stable_to_1e8_t0():
     """Ladd and Misra's longest run: 16 000 periods, 5e8 steps. Six shares of the motion in the plane are a sixth each
-    in equilibrium, which the paper has at about 1e7 t0: level from 7e6 t0 on, with means of 1e7 t0 of 15.0 to 19.5 %.
-    64 minutes of a core, and 19 on the machine of 25 November."""
+    in equilibrium, which the paper has at about 1e7 t0: 16.1 to 17.0 % from there on. 55 minutes of a core."""
     context, rod = circle(0.2)
     ends = [1e6, 3e6, 5e6, 7e6, 1e7, 2e7, 4e7, 6e7, 8e7, 1e8]
     parts = follow(context, rod, 0.2, ends, 500.0)
@@ -213,8 +212,8 @@ def test_a_circle_stays_stable_to_1e8_t0():
     assert np.ptp(plane[0]) > 0.2
     late = np.average(plane[5:], axis=0, weights=np.diff(ends)[4:])
     print(f"from 1e7 t0 on: {(100.0 * late).round(1).tolist()} %")
-    assert late.min() > 0.145
-    assert late.max() < 0.2
+    assert late.min() > 0.158
+    assert late.max() < 0.175
 
 
 @pytest.mark.parametrize("build", [circle, helix])

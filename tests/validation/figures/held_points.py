@@ -112,7 +112,8 @@ def held_points(work: Work) -> Made:
     stopped = _losses(1.0, 0.02, copies, end, turned=False)
     axes[1].errorbar(masses, losses[:, 0], 2.0 * losses[:, 1], fmt="o", color="C0", markerfacecolor="none",
                      label="dt = 0.02")  # fmt: skip
-    axes[1].plot(1.0, half[0], "x", color="C1", label="dt = 0.01")
+    # Beside the circle that it would lie on.
+    axes[1].plot(1.08, half[0], "x", color="C1", label="dt = 0.01")
     axes[1].plot(masses, losses[-1, 0] * masses**2, **PUBLISHED, linestyle="--", label="$(m/M)^2$")
     axes[1].plot(1.0, stopped[0], "s", color="C3", markerfacecolor="none", label="stopped at edges")
     axes[1].set(yscale="log", xlabel="$m/M$", ylabel="energy lost at a crossing, $kT$")

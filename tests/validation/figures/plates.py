@@ -181,6 +181,42 @@ def log_ticks(axis: Any, values: Any) -> None:
     axis.set_xticks(values, [f"{value:g}" for value in values])
 
 
+def _covered(axis: Any) -> bool:
+    """Tell whether the legend of axes lies over what is drawn in them."""
+    box, places = axis.get_legend().get_window_extent(), []
+    for line in axis.lines:
+        # Lines across all of a panel cross any legend.
+        if line.get_transform() == axis.transData:
+            path = line.get_path()
+            joined = line.get_linestyle() not in ("None", "none", "", " ")
+            places.append(axis.transData.transform((path.interpolated(50) if joined else path).vertices))
+    for collection in axis.collections:
+        places.append(collection.get_offset_transform().transform(collection.get_offsets()))
+        places += [collection.get_transform().transform(path.vertices) for path in collection.get_paths()]
+    for patch in axis.patches:
+        corners = patch.get_path().interpolated(50).vertices
+        places.append(patch.get_transform().transform(corners))
+    return any(box.contains(*xy) for xy in np.concatenate([np.zeros((0, 2)), *places]) if np.isfinite(xy).all())
+
+
+def clear_legends(figure: Any) -> list[Any]:
+    """Make room for legends: the limits of axes move apart until a legend covers nothing. Return these axes."""
+    moved = []
+    for _ in range(12):
+        figure.draw_without_rendering()
+        covered = [axis for axis in figure.axes if axis.get_legend() is not None and _covered(axis)]
+        if not covered:
+            break
+        moved += [axis for axis in covered if axis not in moved]
+        for axis in covered:
+            box, panel = axis.get_legend().get_window_extent(), axis.get_window_extent()
+            above = box.y0 + box.y1 >= panel.y0 + panel.y1
+            end = axis.transAxes.transform((0.0, 1.1 if above else -0.1))
+            _, y = axis.transData.inverted().transform(end)
+            axis.set_ylim(**{"top" if above != axis.yaxis_inverted() else "bottom": y})
+    return moved
+
+
 def _save(figure: Any, path: Path, sample: str, dpi: float | None) -> None:
     """Save a PNG of 256 colours, or a vector file, with a line below on how it was made."""
     from PIL import Image
@@ -188,6 +224,8 @@ def _save(figure: Any, path: Path, sample: str, dpi: float | None) -> None:
     # As many characters as go into its width.
     sample = fill(sample, int(18.5 * figure.get_figwidth()))
     figure.supxlabel(sample, fontsize=6.5, color="0.4", x=0.01, ha="left")
+    for axis in clear_legends(figure):
+        print(f"    made room for the legend of {axis.get_title(loc='left')!r}")
     drawn, image, kind = io.BytesIO(), io.BytesIO(), path.suffix[1:]
     # Without a date the same figure is the same file.
     undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

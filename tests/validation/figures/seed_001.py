@@ -184,22 +184,27 @@ def chain(work: Work) -> Made:
     end, apart = work.of(30.0, 100.0), 0.25
     looks = round(end / apart)
     times = apart * np.arange(looks + 1)
-    cases = {("SHAKE", 0.05): ("C0", "-"), ("SHAKE", 0.025): ("C2", "--"), ("Zhang-Skeel", 0.05): ("C1", ":")}
+    # Wide and pale below what hides it.
+    cases: dict[tuple[str, float], dict[str, Any]] = {
+        ("SHAKE", 0.05): {"color": "C0", "linewidth": 4.0, "alpha": 0.4},
+        ("SHAKE", 0.025): {"color": "C2", "linewidth": 1.0},
+        ("Zhang-Skeel", 0.05): {"color": "k", "linewidth": 1.0, "linestyle": ":"},
+    }
     runs = {case: pendula.Package(pendula.chain(10), case[0], case[1], pendula.OMEGA) for case in cases}
     paths = {case: run.path(looks, round(apart / case[1])) for case, run in runs.items()}
     truth = pendula.Package(pendula.chain(10), "SHAKE", 1.0 / 400.0).path(looks, 100)
     figure, axes = panels(3, 1, (7.0, 5.6), sharex=True)
     for axis, bob in zip(axes, (10, 5), strict=False):
-        for (method, h), (color, dashes) in cases.items():
+        for (method, h), line in cases.items():
             for c in range(2):
-                axis.plot(times, paths[method, h][:, 2 * bob - 2 + c], color=color, linestyle=dashes, linewidth=1.0,
+                axis.plot(times, paths[method, h][:, 2 * bob - 2 + c], **line,
                           label=None if c else f"{method}, $h$ = {h:g}")  # fmt: skip
         axis.set_ylabel(f"$x_{{{bob}}}$ and $y_{{{bob}}}$")
     axes[0].set_ylim(-26.0, 22.0)
     axes[0].legend(ncols=3, loc="upper right")
     off = {case: np.abs(path - truth).max(axis=1) for case, path in paths.items()}
-    for case, (color, _) in cases.items():
-        axes[2].semilogy(times[1:], off[case][1:], color=color, linewidth=0.8)
+    for case, line in cases.items():
+        axes[2].semilogy(times[1:], off[case][1:], **line)
     axes[2].set(xlabel="$t$", ylabel="largest error of a bob")
     letters(axes, ("the last bob", "the fifth bob", "against SHAKE with $h$ = 0.0025"))
     rows = [
@@ -336,10 +341,13 @@ def water_conservation(work: Work) -> Made:
             run.context.runaway = None
         kept[kind] = water.Conserved.of(run, water.Penalised(x, kind.penalty), x, t_end)
         name = kind.name.replace("Z&S, stiff", "Z&Ss")
+        # The first pale and wide, below what hides it.
+        width, alpha = (3.0, 0.4) if kind is water.Shake else (0.8, 1.0)
         for axis, y in zip(axes, (kept[kind].energy, kept[kind].momentum[:, 0], kept[kind].angular[:, 0]), strict=True):
-            axis.plot(kept[kind].t, y - y[0], linewidth=0.8, label=name)
+            axis.plot(kept[kind].t, y - y[0], linewidth=width, alpha=alpha, label=name)
     for axis, what in zip(axes, ("E - E_0$, kcal/mol", "P_x - P_{x0}$", "L_x - L_{x0}$"), strict=True):
         axis.set(xlabel="$t$", ylabel=f"${what}")
+    letters(axes, ("energy", "momentum", "angular momentum"))
     figure.legend(*axes[0].get_legend_handles_labels(), ncols=4, loc="outside upper center")
     changes = {kind: run.changes() for kind, run in kept.items()}
     shake, ours = changes[water.Shake], changes[water.ZhangSkeelStiff]

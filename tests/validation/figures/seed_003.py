@@ -301,7 +301,7 @@ def interacting(work: Work) -> Made:
         order = np.argsort(farthest)
         for k, color, name in ((order[0], "C0", "the closest"), (order[-1], "0.6", "the freest")):
             axis.plot(t, nearest[:, k], color=color, linewidth=0.7, label=name)
-        axis.axhline(2.0, color="0.25", linewidth=0.6, linestyle=":", label="bound below")
+        axis.axhline(2.0, color="C3", linewidth=0.6, linestyle="--", label="bound below")
         axis.set(ylabel="distance to the nearest / $r_e$", ylim=(0.0, 1.3 * nearest[:, order[[0, -1]]].max()))
         axis.legend(loc="upper center", ncols=3)
     for axis in axes[2:]:

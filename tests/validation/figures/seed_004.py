@@ -662,11 +662,8 @@ def helix_energy(work: Work) -> Made:
             axis.plot(middle / 1e3, mean[:, kind, k], linewidth=0.8, label=PARTS[k])
         axis.set(xlabel="$t/10^3 t_0$", ylabel="mean of 1000 $t_0$ / $E_0$", ylim=(0.0, None))
         axis.legend(loc="upper right" if (kind, part) == (1, 3) else "lower right")
-    letters(axes, ("to long times", "kinetic", "kinetic", "", "potential", "potential"))
-    axes[3].set_title("b) to 4000 $t_0$")
-    for axis, name in ((axes[1], "c) kinetic, translation"), (axes[2], "d) kinetic, rotation"),
-                       (axes[4], "potential"), (axes[5], "potential")):  # fmt: skip
-        axis.set_title(name)
+    letters(axes, ("to long times", "kinetic, translation", "kinetic, rotation", "to 4000 $t_0$",
+                   "potential, translation", "potential, rotation"))  # fmt: skip
     late = energies[times >= min(0.4 * end, 4e4)].mean(axis=0)
     kt = 2.0 * late[0].sum() / (6 * 63 - 6)
     rows = [Row(bound_line(f"largest |E/E0 - 1| to {end:.2g} t0", float(np.abs(_error(energies)).max()), 1e-2),
