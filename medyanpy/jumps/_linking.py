@@ -249,17 +249,54 @@ class LinkingJump(Jump):
         left = (row[pairs] >= 0).all(axis=1)
         operation.take_over(before, ids[left], row[pairs[left]].astype(np.int64), row)
 
+    def _held_in(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return how many links, or heads without one, hold each of its sites, (n,)."""
+        links = arrays["end"] - self._partners * np.arange(len(arrays["end"]))
+        return links if "holding" not in arrays else np.maximum(links, arrays["holding"] > 0)
+
+    def check_room(
+        self, operation: "JumpOperation", arrays: "Mapping[Jump, Mapping[str, np.ndarray]]", is_start: bool
+    ) -> None:
+        if not operation.sharers:
+            return
+        held = [self._held_in(arrays[self])]
+        room = np.where(held[0] > 0, self._partners, 0)
+        for jump, row in operation.sharers:
+            held.append(np.append(jump._held_in(arrays[jump]), 0)[row])
+            room = np.maximum(room, np.where(held[-1] > 0, jump._partners, 0))
+        # Of any jumps, who has bound last has found room.
+        over = (held[0] > 0) & (np.sum(held, axis=0) > room)
+        if not over.any():
+            return
+        site = int(np.argmax(over))
+        side = int(self._table.row_a[site] < 0)
+        where = f"{(self._table.row_a, self._table.row_b)[side][site]} of {self.sides[side]}, which it is said to hold,"
+        for i, rows in enumerate(self._bound.tolist() if is_start else []):
+            for k, of in enumerate((self._table.of_a, self._table.of_b)):
+                if rows[k] >= 0 and of[rows[k]] == site:
+                    where = f"bound[{i}, {k}] = {rows[k]} of {self.sides[k]}"
+        names = [jump.name for (jump, _), theirs in zip(operation.sharers, held[1:], strict=True) if theirs[site]]
+        raise ParameterError(
+            f"{self.name}: {where} is held by {' and '.join(names)}: that place has room for {room[site]}. Give other "
+            "places"
+        )
+
     def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
         mine = self._table
         shared: list[Any] = []
         apart: list[Jump] = []
+        earlier: list[tuple[LinkingJump, np.ndarray]] = []
+        met = False
         for jump, other in others:
+            met = met or jump is self
             if isinstance(jump, LinkingJump) and other is not operation:
                 row = jump._table.rows_of(mine)
                 if (row >= 0).any():
                     shared.append((other, row))
+                    earlier += [(jump, row)] * (not met)
                     apart += [jump] * made_apart(jump._table, mine, row)
         operation.share(shared)
+        operation.sharers = earlier
         # The first of them is asked.
         if apart and next(jump for jump, _ in others if jump is self or jump in apart) is self:
             names = [jump.name for jump in apart]

@@ -120,6 +120,8 @@ cdef class LinkBinding(JumpOperation):
     cdef public object table
     # Whose box its reach has to fit into.
     cdef public object layout
+    # Jumps before this one with sites of this one, in a context: (jump, its row of each, -1 where it has none).
+    cdef public list sharers
     cdef NeighborList neighbors
     cdef Binding task
     cdef list held

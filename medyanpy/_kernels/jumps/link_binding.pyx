@@ -468,6 +468,7 @@ cdef class LinkBinding(JumpOperation):
         self.linked = LinkedSites(sites, self.other, self.end, changes, self.state if states > 1 else None)
         self.sharing = NULL
         self.n_sharing = 0
+        self.sharers = []
         self.world = self.written = -1
         self.forget_all()
 
