@@ -356,6 +356,62 @@ def test_a_bundle_holds_by_as_many_heads_as_their_rates_say():
     check_chi_square("a bundle", counts, w / w.sum() * 2 * copies, sees=0.12)
 
 
+def bundle_on_a_spring(copies, n, stretch, on, off, share, seed=1, threads=1, timestep=0.02, kT=1.0):
+    """Bundles on beads that stay, each with one place, on springs of 0.5 pN/nm with so much stretch."""
+    topology = mp.Topology()
+    _, lattice = tracks(topology, copies, 2)
+    x = np.zeros((copies, 3))
+    x[:, 1], x[:, 2] = 1000.0 * np.arange(copies), 9.0 + stretch
+    beads = topology.add_beads(x, 1.0, STILL)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=0.5, length=9.0))
+    bound = np.column_stack([np.arange(copies)] * 2)
+    system.add_jump(mp.jumps.Motors(
+        links, lattice[::2], mp.Sites.beads(beads), step=STEP, unloaded_velocity=1e-9, stall_force=0.1, heads=n,
+        on_rate=on, off_rate=off, unbinding_share=share, bound=bound, reach=200.0, name="motors"))  # fmt: skip
+    return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=kT, seed=seed), threads=threads)
+
+
+@pytest.mark.slow
+def test_a_stretched_bundle_lets_go_by_its_last_head():
+    """By none to two heads; only the last one, and the first, feel the link."""
+    on, off, share, u = 1.5, 1.0, 0.6, 0.25 * 2.0**2
+
+    def make(*numbers):
+        make.copies = numbers[0]
+        return bundle_on_a_spring(numbers[0], 2, 2.0, on, off, share, *numbers[1:])
+
+    def states(state):
+        shown = state.jumps["motors"]
+        found = np.zeros(make.copies, int)
+        found[shown["links"][:, 0]] = shown["heads"][:, 0]
+        return found
+
+    q = np.zeros((3, 3))
+    q[0, 1], q[1, 0] = 2.0 * on * math.exp(-(1.0 - share) * u), off * math.exp(share * u)
+    q[1, 2], q[2, 1] = on, 2.0 * off
+    check_jump(JumpCase("bundle", make, states, q, np.array([0.0, u, u]), start=1, driven=True), copies=8_000,
+               sees=0.175)  # fmt: skip
+
+
+def test_attempts_of_a_stretched_bundle_are_those_of_its_heads():
+    """No attempt is made to let go of a bundle by several heads: at exp(λU/kT) = 7e7 these were more than a run took.
+    """
+    n, on, time = 20, 60.0, 2.0
+    simulation = bundle_on_a_spring(1, n, 0.0, on, 1.0, 0.5)
+    simulation.step(20)
+    x = simulation.context.get_state(positions=True).positions.copy()
+    x[-1, 2] += 12.0
+    simulation.context.set_positions(x)
+    before = simulation.context.get_state().counts["motors"].tried
+    simulation.step(round(time / 0.02))
+    state = simulation.context.get_state(positions=True)
+    assert state.jumps["motors"]["heads"].tolist()[0][0] > 15
+    # To hold on and to let go, of both sites at the rate of all heads; and pairs that no list leaves out.
+    attempts = 3 * n * on * time
+    assert state.counts["motors"].tried - before < attempts + 6.0 * math.sqrt(attempts)
+
+
 # What motors do to filaments ----------------------------------------------------------------------------------------
 
 

@@ -146,14 +146,20 @@ cdef class Heads(LinkBinding):
         self.lone = np.zeros(n, np.int32)
         self.rates = np.zeros((most + 1, 2))
         self.task.held = vector[int32_t](self.held, self.holding)
+        self.task.head = vector[int32_t](self.held, self.head)
         self.task.walk.beside = table[int32_t](self.held, beside)
         self.law = NO_LAW
 
     def set_heads(self, on, off, closing, double hold_on):
         """Rates; see above. To be set before those of `set_rule`."""
+        cdef double all_off = off[0] if self.carried else off[0] + off[1]
         cdef int k
         for k in range(2):
             self.on[k], self.off[k], self.closing[k] = on[k], off[k], closing[k]
+            if self.task.off_part[k] != off[k] / all_off:
+                self.task.off_part[k] = off[k] / all_off
+                # Bounds of links are others: `set_rule` is to compute them again.
+                self.neighbors = None
         self.hold_on = hold_on
         self.reaching = max(self.closing[k] * self.n_places[k] for k in range(2))
 
@@ -402,14 +408,21 @@ cdef class Heads(LinkBinding):
         cdef double less = b * self.off[h] if b > 1 else 0.0, more = (self.most - b) * self.hold_on
         cdef double chemical
         if x < less:
-            self.holding[i] = b - 1
+            self.hold_by(world, i, b - 1)
             chemical = self.kT * log_(b * self.off[h] / ((self.most - b + 1) * self.hold_on))
             return self.happened(world, t, LET_GO, i, -1, 0.0, 0.0, chemical)
         if x < less + more:
-            self.holding[i] = b + 1
+            self.hold_by(world, i, b + 1)
             chemical = self.kT * log_((self.most - b) * self.hold_on / ((b + 1) * self.off[h]))
             return self.happened(world, t, HOLD_ON, i, -1, 0.0, 0.0, chemical)
         return 0
+
+    cdef void hold_by(self, World* world, Py_ssize_t i, int n) noexcept nogil:
+        """So many of a bundle hold: one of its link may let go, or no more."""
+        cdef bint matters = self.end[i] != i and min(n, <int> self.holding[i]) == 1
+        self.holding[i] = n
+        if matters:
+            self.rate_at(world, i, self.other[i])
 
     # Walking --------------------------------------------------------------------------------------------------------
 
