@@ -571,6 +571,17 @@ def test_a_lattice_of_another_topology_is_refused():
 def test_long_steps_that_share_no_load_are_warned_of():
     with pytest.warns(mp.errors.UnitsWarning, match="load_sharing = 0 with a step of 8 nm, 7.73 kT .*take 0.1 to 0.3"):
         made(load_sharing=0.0, stall_force=4.0)
+    # A step of eight heads takes eight times the energy.
+    with pytest.warns(mp.errors.UnitsWarning, match="a step of 8 nm, 7.73 kT at the stall force of all heads"):
+        made(load_sharing=0.0, stall_force=0.5, heads=8, on_rate=0.2)
+
+
+def test_the_stall_force_of_a_lumped_law_is_that_of_the_bundle():
+    lumped = {"heads": 20, "on_rate": 0.2, "rates": mp.jumps.MedyanMotor()}
+    assert made(stall_force=200.0, **lumped).stall_force == 200.0
+    text = r"must be <= 207.1 pN: 8 nm use up 1657 pN nm, 400 kT"
+    refuses(mp.ParameterError, text, made, stall_force=210.0, **lumped)
+    refuses(mp.ParameterError, r"must be <= 10.35 pN", made, stall_force=11.0, heads=20, on_rate=0.2)
 
 
 def test_the_fastest_rates_of_heads_are_told():
