@@ -2,7 +2,8 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces import Force
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["LinkingJump"]
@@ -307,6 +309,55 @@ class LinkingJump(Jump):
                 "sites of their own put them 0.001 nm apart; for one site give all jumps the same Sites",
                 SitesWarning,
             )
+
+    @abstractmethod
+    def _put(self, operation: Any, a: int, b: int) -> str:
+        """Bind sites now, one of which may be -1 where an end may be free: why not, or an empty string."""
+
+    def _put_all(self, operation: Any, what: str, rows: np.ndarray, error: type[Exception]) -> None:
+        for i, (a, b) in enumerate(rows.tolist()):
+            sites = [-1 if row < 0 else int(of[row]) for row, of in ((a, self._table.of_a), (b, self._table.of_b))]
+            why = self._put(operation, *sites)
+            if why:
+                raise error(f"{self.name}: {what}[{i}] = ({a}, {b}) cannot be: {why}")
+
+    def take_links(self, operation: Any, links: Any, states: Any, look: "Callable[[], State]") -> None:
+        """Bind these pairs, (k, 2) rows of both groups, and no others, in states, or where none are given in those that
+        they have; after an error nothing has changed."""
+        rows = self._checked_pairs(links)
+        numbers = None if states is None else self._links._state_numbers(f"{self.name}: states", states, len(rows))
+        own = {**operation.arrays(), **self._arrays_of_pools(operation)}
+        before = {name: array.copy() for name, array in own.items()}
+        try:
+            for name, array in self.arrays_shown(operation, {"links": rows[:0], "states": ()}).items():
+                own[name][...] = array
+            self._put_all(operation, "links", rows, TopologyError)
+            self._keep_known(operation, before, look)
+        except BaseException:
+            for name, array in before.items():
+                own[name][...] = array
+            raise
+        finally:
+            operation.forget_all()
+        if numbers is not None:
+            p = self._partners
+            slots = {(s // p, int(j)): s for s, j in enumerate(own["other"]) if j >= 0}
+            for (a, b), number in zip(rows.tolist(), numbers, strict=True):
+                i, j = self._table.of_a[a], self._table.of_b[b]
+                own["state"][[slots[i, j], slots[j, i]]] = number
+
+    def _arrays_of_pools(self, operation: Any) -> dict[str, np.ndarray]:
+        """Return the counts from which what it binds comes, beside its own arrays."""
+        return {}
+
+    def _keep_known(self, operation: Any, before: Mapping[str, np.ndarray], look: "Callable[[], State]") -> None:
+        """Let links between the same two sites keep what was known of them."""
+        p, own = self._partners, operation.arrays()
+        known = {(s // p, int(j)): s for s, j in enumerate(before["other"]) if j >= 0}
+        for s, j in enumerate(own["other"]):
+            if (s // p, int(j)) in known:
+                for name in {"mean", "state"} & set(own):
+                    own[name][s] = before[name][known[s // p, int(j)]]
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         _, pairs = operation.links()

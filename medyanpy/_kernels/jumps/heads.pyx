@@ -209,6 +209,7 @@ cdef class Heads(LinkBinding):
             if s >= 0 and self.is_full(s):
                 return "there is a head at that place"
         self.head[i], self.holding[i] = head, holding
+        self.lone_known = False
         self.alone[0] += 1
         if other >= 0:
             why = self.bind(i, other)
@@ -455,6 +456,7 @@ cdef class Heads(LinkBinding):
 
     cdef void shift(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         LinkBinding.shift(self, i, j)
+        self.lone_known = False
         if self.head[i] != 0:
             self.move_head(i, j)
 
