@@ -12,6 +12,7 @@ from medyanpy.beads import Lattice
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.jumps._linking import EXCESS, LinkingJump
+from medyanpy.jumps._site_tables import put_steps
 from medyanpy.pools import MoleculePool, Species, pool_species
 
 if TYPE_CHECKING:
@@ -69,7 +70,17 @@ class HeadsJump(LinkingJump):
     def _beside(self) -> np.ndarray:
         """Return the sites ahead and behind to which heads walk, (n, 2) int32: -1 where there is none, -2 twice where
         heads stay."""
-        return np.full((len(self._table.sites), 2), -2, np.int32)
+        table = self._table
+        beside = np.full((len(table.sites), 2), -2, np.int32)
+        b = self._own_b if self._species is not None else None
+        for lattice, of in ((self._a, table.of_a), (b, table.of_b)):
+            if isinstance(lattice, Lattice):
+                put_steps(beside, lattice, of, self._steps_on(lattice))
+        return beside
+
+    @abstractmethod
+    def _steps_on(self, lattice: Lattice) -> int:
+        """Return how many places further a head goes."""
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         table, species = self._table, self._species

@@ -14,7 +14,6 @@ from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Given, argument, declared, number
 from medyanpy.jumps._heads import HeadsJump, check_lattices
-from medyanpy.jumps._site_tables import put_steps
 from medyanpy.jumps.rates import MotorRates
 from medyanpy.pools import Species
 
@@ -227,15 +226,8 @@ class Motors(HeadsJump):
             found.append((UnitsWarning, text))
         return found
 
-    def _beside(self) -> np.ndarray:
-        table = self._table
-        beside = super()._beside()
-        lattices = [(self._a, table.of_a)]
-        if self._species is not None and self._own_b is not None:
-            lattices.append((self._own_b, table.of_b))
-        for lattice, of in lattices:
-            put_steps(beside, lattice, of, round(self._step / cast(Lattice, lattice).spacing))
-        return beside
+    def _steps_on(self, lattice: Lattice) -> int:
+        return round(self._step / lattice.spacing)
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         self._fuel(kT)
