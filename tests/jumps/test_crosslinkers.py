@@ -447,6 +447,12 @@ def test_refused(change, error, text):
     refuses(error, text, make)
 
 
+def test_both_heads_are_told_in_words():
+    jump = built(mp.Sites.anchors(A), mp.Sites.anchors(B), mp.Pool(1e5, {"X": 1})).system["binding"]
+    assert "off_rates=[3, 1], load_sharing=0.5" in repr(jump)
+    assert repr(mp.forces.Links([], [], 2.0)) == "Links(0: stiffness=[], length=[])"
+
+
 def test_other_things_than_species_of_a_pool_are_refused():
     links = mp.forces.Links([], [], stiffness=1.0, length=1.0)
     numbers = {"dissociation_constants": 1.0, "off_rates": 1.0}
