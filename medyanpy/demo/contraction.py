@@ -83,7 +83,7 @@ class Watch:
         """Return times (s), and by what and its unit the radius of gyration, and the heat and the ATP so far."""
         gyration, *_, heat, _, driven = np.array(self.rows).reshape(len(self.times), -1).T
         names = ("radius of gyration (nm)", "heat (pN nm)", "ATP (pN nm)")
-        return np.array(self.times), dict(zip(names, (gyration, -heat, driven), strict=True))
+        return np.array(self.times), dict(zip(names, (gyration, 0.0 - heat, driven), strict=True))
 
 
 _SPECIES = ("alpha-actinin", "minifilaments")

@@ -126,6 +126,8 @@ def draw_contraction(
     upper.plot(time, curves[radius], lw=1.0)
     for name in energies:
         lower.plot(time, curves[name], lw=1.0, label=name.split(" (")[0])
+    # Most of the ATP goes into futile turns inside of heads.
+    lower.set_yscale("log", nonpositive="mask")
     page.save(path)
 
 

@@ -361,7 +361,7 @@ def test_a_small_demo_of_contraction_writes_everything(tmp_path):
     head, *rows = (out / "contraction.csv").read_text().splitlines()
     assert head == "time (s),radius of gyration (nm),heat (pN nm),ATP (pN nm)"
     table = np.array([row.split(",") for row in rows], float)
-    assert table[:, 0] == pytest.approx(2e-7 * 100 * np.arange(3))
+    assert table[:, 0] == pytest.approx(2e-7 * 100 * np.arange(1, 3))
     assert table[[0, -1], 1] == pytest.approx(done.summary["radius_of_gyration"], rel=1e-8)
     assert table[-1, 2:] == pytest.approx([done.summary["heat"], done.summary["ATP"]], rel=1e-8)
     assert json.loads((out / "summary.json").read_text()) == done.summary
