@@ -226,6 +226,7 @@ LAWS = [
     ("motors: stall", "jumps/motors.py", "_off_rate", "n * math.log1p(on / off)", "(n - 1) * math.log1p(on / off)"),
     ("motors: stall", "_kernels/jumps/heads.pyx", "velocity_at", "self.stall_force + load / self.alpha", "self.stall_force + load"),
     ("motors: stall", "_kernels/jumps/heads.pyx", "hold_by", "self.rate_at(world, i, self.other[i])", "pass"),
+    ("motors: stall", "_kernels/jumps/link_binding.pyx", "_part_of", "t.held[i] <= 1", "True"),
     ("heads that slide", "_kernels/jumps/heads.pyx", "set_walk", "if e > 0.0:", "if True:"),
     ("heads that slide", "jumps/crosslinkers.py", "_sliding", "spacing**2", "(0.5 * spacing**2)"),
     ("places that several jumps hold", "jumps/_linking.py", "check_room", "(np.sum(held, axis=0) > room)", "(np.sum(held, axis=0) > room + 1)"),
