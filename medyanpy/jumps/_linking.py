@@ -334,11 +334,12 @@ class LinkingJump(Jump):
             self._put_all(operation, "links", rows, TopologyError)
             self._keep_known(operation, before, look)
         except BaseException:
+            operation.forget_all()
+            # Places of lists among them: bits of a run are those without the call.
             for name, array in before.items():
                 own[name][...] = array
             raise
-        finally:
-            operation.forget_all()
+        operation.forget_all()
         if numbers is not None:
             p = self._partners
             slots = {(s // p, int(j)): s for s, j in enumerate(own["other"]) if j >= 0}

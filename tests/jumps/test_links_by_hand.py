@@ -164,6 +164,19 @@ def test_heads_that_may_not_be_set_are_refused_and_all_stays_as_it_was():
     assert in_pool(simulation) == 0
 
 
+def test_a_run_after_a_refusal_has_the_bits_of_one_without():
+    ends = []
+    for refused in (True, False):
+        simulation = with_heads([[0, 6], [2, -1]], 4, off=2.0)
+        simulation.step(30)
+        if refused:
+            refuses(mp.ParameterError, "from the pool", simulation.context.set_links, "binding",
+                    [[i, -1] for i in range(6)] + [[-1, i] for i in range(6, 12)])  # fmt: skip
+        simulation.step(100)
+        ends.append([array.tobytes() for array in simulation.context._schedule.dynamical_arrays().values()])
+    assert ends[0] == ends[1]
+
+
 def test_links_are_set_in_states():
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 9.0 * k, 0.0] for k in range(4)], 1.0, 1e30)

@@ -139,12 +139,14 @@ def test_the_unloaded_velocity_is_as_given(stiffness, theta):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stiffness", "theta", "rate"), [(0.3, 0.3, 0.002), (0.05, 0.5, None)])
+@pytest.mark.parametrize(("stiffness", "theta", "rate"), [(0.3, 0.3, 0.002), (0.05, 0.5, 0.01)])
 @pytest.mark.parametrize("load", [0.25, 0.5, 0.75, 1.3])
 def test_velocities_under_a_load_have_their_closed_form(load, stiffness, theta, rate):
     """Those without a load and at stall are tested above."""
     stall, wanted = 2.0, 8.0 if load < 1.0 else 4.0
-    moved, time = walk(stiffness, theta, load * stall, wanted, copies=800, start=4 if load < 1.0 else 34, rate=rate)
+    # None lets go, also where soft springs hold half of 35 kT.
+    moved, time = walk(stiffness, theta, load * stall, wanted, copies=800, start=4 if load < 1.0 else 34, rate=rate,
+                       off_rate=1e-30)  # fmt: skip
     v = closed_form(load * stall, theta, stall)
     check_mean(f"at {load} of stall", moved / time, v, sees=max(0.2 * abs(v), 0.06))
 
