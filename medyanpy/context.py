@@ -75,6 +75,7 @@ class Context(Displayed, Settable):
         self.system = system
         self.integrator = integrator
         self._take(self._engine(choose_threads(threads)))
+        self._schedule.jumping.check_room()
         #: Warnings that users have had, and need not have again when there are more.
         self._said: set[worksheet.Remark] = set()
         self._looked = worksheet.Looked()

@@ -146,6 +146,11 @@ def motors(system):
     numbers = {"step": 0.2, "unloaded_velocity": 8.0, "stall_force": 5.0, "off_rate": 15.0, "on_rate": 10.0, "heads": 3}
     options = {"dissociation_constants": 0.1, "leaves_end": True, "name": "motors"}
     system.add_jump(mp.jumps.Motors(force, lattice, pool=grid["M"], **numbers, **options))
+    # Heads on arms of bodies.
+    arms = system.topology["minifilaments"].sites([[-0.4, 0.0, 0.0], [0.4, 0.0, 0.0]])
+    force = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.3, name="heads of minifilaments"))
+    numbers = {"step": 0.2, "unloaded_velocity": 8.0, "stall_force": 5.0, "off_rate": 15.0, "on_rate": 60.0}
+    system.add_jump(mp.jumps.Motors(force, lattice, arms, name="minifilaments walk", **numbers))
 
 
 def rails(system):
@@ -287,6 +292,9 @@ def built(*parts, n=30):
     if {"crosslinkers", "motors", "branches"} & set(parts):
         nodes = [[[x, 0.7 * i, 2.2] for x in (-1.5, -0.5, 0.5, 1.5)] for i in range(4)]
         topology.add_filaments(nodes, 1.0, 1.0, constrained=False, name="tracks")
+    if "motors" in parts:
+        places = [[x, 0.7 * i, 2.5] for x in (-0.8, 0.8) for i in range(3)]
+        topology.add_rigid_bodies(places, [[1.0, 0, 0, 0]] * 6, 1.0, [0.5, 0.5, 0.2], (1.0, 1.0), name="minifilaments")
     if "turnover" in parts:
         nodes = [[[x, 0.6 * i, 2.5] for x in (-1.6, -0.8, 0.0, 0.8)] for i in range(3)]
         topology.add_filaments(

@@ -337,5 +337,8 @@ def _unwritable(value: Any) -> Any:
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray):
         same = value.size and (value == value.flat[0]).all()
-        return f"{value.flat[0]:g}" if same else f"array of {value.size}"
+        if same:
+            return f"{value.flat[0]:g}"
+        few = ", ".join(f"{number:g}" for number in value.flat[:2])
+        return f"[{few}]" if value.size <= 2 else f"array of {value.size}"
     return f"{value:g}" if isinstance(value, float) else repr(value)

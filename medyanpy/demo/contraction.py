@@ -6,11 +6,13 @@ balances, stalls and costs energy does not depend on that. Without motors the ne
 does a much denser one with them.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import medyanpy as mp
+from medyanpy.demo.pictures import draw_contraction
 from medyanpy.demo.registry import Option, demo
 from medyanpy.demo.report import (
     KT,
@@ -35,16 +37,18 @@ LINKERS, LINKER_STIFFNESS, LINKER_LENGTH, LINKER_K, LINKER_OFF, LINKER_SPACING =
 MOTORS, HEADS, MOTOR_STIFFNESS, MOTOR_LENGTH = 100, 10, 1.0, 175.0
 STEP, VELOCITY, STALL, MOTOR_K, MOTOR_ON, MOTOR_OFF = 5.4, 120.0, 2.0, 0.3, 0.2, 0.2
 ATP = 20.0  # kT.
+TABLE = "contraction.csv"
 FEWEST_STEPS, SMALLER, ROUNDING = 5000, 0.97, 1e-9
 MICROMOLAR = mp.units.micromolar
 
 
 class Watch:
-    """Radius of gyration (nm), molecules, links, and what motors use up and give, look by look."""
+    """Radius of gyration (nm), molecules, links, and what motors use up and give, look by look; and times (s)."""
 
     def __init__(self, actin: Any) -> None:
         self._actin = actin
         self.rows: list[tuple[float, ...]] = []
+        self.times: list[float] = []
         self.errors: list[float] = []
         self._start: mp.State | None = None
         self.missing = 0.0
@@ -61,10 +65,25 @@ class Watch:
         held = [(np.asarray(state.jumps[name]["links"]) >= 0).sum(axis=1) for name in ("crosslinkers", "motors")]
         molecules = [state.pools[name] + len(one) for name, one in zip(_SPECIES, held, strict=True)]
         gyration = float(np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1).mean()))
+        self.times.append(state.time)
         self.rows.append((
             gyration, *molecules, *(int((one == 2).sum()) for one in held), state.heat - self._start.heat,
             state.chemical_work - self._start.chemical_work, KT * state.entropy_production,
         ))  # fmt: skip
+
+
+    def write(self, path: Path) -> None:
+        """Write what `draw_contraction` draws as a table."""
+        _, columns = self.curves()
+        rows = np.column_stack([self.times, *columns.values()])
+        lines = [",".join(f"{value:.9g}" for value in row) for row in rows]
+        path.write_text("\n".join([",".join(["time (s)", *columns]), *lines]) + "\n", encoding="utf-8")
+
+    def curves(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Return times (s), and by what and its unit the radius of gyration, and the heat and the ATP so far."""
+        gyration, *_, heat, _, driven = np.array(self.rows).reshape(len(self.times), -1).T
+        names = ("radius of gyration (nm)", "heat (pN nm)", "ATP (pN nm)")
+        return np.array(self.times), dict(zip(names, (gyration, 0.0 - heat, driven), strict=True))
 
 
 _SPECIES = ("alpha-actinin", "minifilaments")
@@ -75,6 +94,7 @@ _SPECIES = ("alpha-actinin", "minifilaments")
     "an actin network that contracts, since motors walk on filaments that crosslinkers hold",
     network=Option(120, "filaments of the network", 10, 300),
     steps=Option(6_000, "time steps"),
+    more_outputs=[TABLE],
 )
 def run_contraction_demo(report: Report, network: int) -> Demo:
     system, actin, myosin = build(network, report.seed)
@@ -90,7 +110,11 @@ def run_contraction_demo(report: Report, network: int) -> Demo:
     interval = 10 * sampling_interval(report.steps)
     look = mp.reporters.Callback(interval, watch.look, include=("positions", "energy"))
     integrator = mp.SplittingIntegrator("JBAGOGABJ", TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
-    temperatures, state = report.run(system, integrator, reporters=[look])
+    temperatures, state = report.run(
+        system, integrator, reporters=[look],
+        drawn_by=lambda simulation, path, **_: draw_contraction(simulation, path, *watch.curves()),
+    )  # fmt: skip
+    watch.write(report.out / TABLE)
     lines, facts = compared(watch, report.steps)
     tensions = myosin.tensions(state)
     report.say(

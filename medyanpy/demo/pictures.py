@@ -112,6 +112,25 @@ def draw_tether(
     page.save(path)
 
 
+def draw_contraction(
+    simulation: mp.Simulation, path: Any, time: np.ndarray, curves: dict[str, np.ndarray]
+) -> None:
+    """Draw the network at the end; in time (s) its radius of gyration, the heat and the ATP."""
+    size, beside = (1000, 1000), 700
+    share = size[0] / (size[0] + beside)
+    page = Page(draw(simulation, size=size), size, beside)
+    radius, *energies = curves
+    upper = page.panel((share + 0.08, 0.58, 0.89 - share, 0.34), "time (ms)", radius)
+    lower = page.panel((share + 0.08, 0.11, 0.89 - share, 0.34), "time (ms)", "energy (pN nm)")
+    time = time / mp.units.millisecond
+    upper.plot(time, curves[radius], lw=1.0)
+    for name in energies:
+        lower.plot(time, curves[name], lw=1.0, label=name.split(" (")[0])
+    # Most of the ATP goes into futile turns inside of heads.
+    lower.set_yscale("log", nonpositive="mask")
+    page.save(path)
+
+
 def _smooth(values: np.ndarray, over: int = 40) -> np.ndarray:
     """Return running means, (n,), of fewer at the ends."""
     n = max(1, min(over, len(values)))

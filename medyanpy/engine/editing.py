@@ -172,6 +172,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
         if pool in before.layout.pools:
             counts.array[...] = before.layout.pools[pool].array
     schedule.jumping.carry(old.schedule.jumping)
+    schedule.jumping.check_room()
     schedule.proposing.counts[...] = old.schedule.proposing.counts
     schedule.account.array[...] = old.schedule.account.array
     handles = {handle: k for k, handle in enumerate(before.layout.handles)}

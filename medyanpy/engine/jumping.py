@@ -183,6 +183,7 @@ class Jumping:
         """Refuse arrays of the right shapes and types that are not a state; ParameterError."""
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             jump.check_state(operation, {key: arrays[f"jump {name}, {key}"] for key in operation.arrays()})
+        self.check_room(arrays)
 
     def check_shown(self, what: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Refuse arrays of a state that cannot be those of jumps of the same names here; ParameterError, and
@@ -202,6 +203,18 @@ class Jumping:
                         f"{array.shape} here: it is of other sites, or another jump"
                     )
             jump.check_state(operation, given)
+        self.check_room(arrays)
+
+    def check_room(self, arrays: "Mapping[str, np.ndarray] | None" = None) -> None:
+        """Refuse more links and heads of several jumps at a place than it has room for, in such arrays, or where none
+        are given at the start; ParameterError."""
+        names = zip(self.names, self.jumps, self.operations, strict=True)
+        of = {
+            jump: {key: (arrays or {}).get(f"jump {name}, {key}", own) for key, own in operation.arrays().items()}
+            for name, jump, operation in names
+        }
+        for jump, operation in zip(self.jumps, self.operations, strict=True):
+            jump.check_room(operation, of, arrays is None)
 
     def with_shown(
         self, arrays: Mapping[str, np.ndarray], shown: Mapping[str, Mapping[str, Any]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -489,39 +490,39 @@ class Settable(Guarded):
         self._warn_of_box()
 
     @one_at_a_time
-    def set_links(self, jump: str, links: Any) -> None:
-        """Move and remove links that `LinkBinding` has bound, or bind others; the energy is protocol work.
+    def set_links(self, jump: str, links: Any, states: Any = None) -> None:
+        """Move and remove links that a jump has bound, or bind others; the energy is protocol work.
 
-        Pairs that stay keep what is known of them, such as the state; others are new links.
+        Pairs that stay keep what is known of them, such as the state; others are new links. Molecules with heads that
+        hold nothing any more go to the pool, at the cell of their place, and those that are new come from there; who
+        still holds a place by the same head is the same, as are the heads of a bundle there.
 
         Parameters
         ----------
         jump : str
-            Name of the jump in the system.
+            Name of a `LinkBinding`, `CrosslinkerBinding` or `Motors` in the system.
         links : (k, 2) int
-            All that are to be bound, whatever their lengths: rows of its sites `a` and `b`, as in
-            ``state.jumps[jump]["links"]``. None, ``[]``, removes all.
+            All that are to be bound, whatever their lengths: rows of its sites, as in ``state.jumps[jump]["links"]``;
+            of molecules -1 where a head is free. None, ``[]``, removes all.
+        states : (k,) str or int, or str, optional
+            Of links with states: the state of each, or of all.
 
         Raises
         ------
         ParameterError
-            A name of no jump, or of one that is not a LinkBinding.
+            A name of no jump, or of one without links. A state that the links have not. More new molecules than there
+            are in the pool.
         TopologyError
             Sites that do not exist, or that may not be bound to each other. After an error all is as it was.
         """
         self._refresh()
         jumping = self._schedule.jumping
-        names = {name: k for k, name in enumerate(jumping.names)}
-        k = look_up(names, jump, "jumps", ParameterError)
-        own, operation = jumping.jumps[k], jumping.operations[k]
-        take_links = getattr(own, "take_links", None)
-        if take_links is None:
-            raise ParameterError(
-                f"set_links: {jump} must be a LinkBinding, not a {type(own).__name__}: molecules with heads are in a "
-                "pool, or carried, and come and go by its rates alone"
-            )
+        names = {name: k for k, name in enumerate(jumping.names) if hasattr(jumping.jumps[k], "take_links")}
+        k = look_up(names, jump, "jump with links", ParameterError)
+        own: Any = jumping.jumps[k]
+        look = partial(self._measure.look, True, *6 * (False,))
         with self._counted_as_protocol():
-            take_links(operation, links)
+            own.take_links(jumping.operations[k], links, states, look)
             self._store.program.changed()
 
     @contextmanager

@@ -120,7 +120,7 @@ class CustomBonds(WrittenForce, NamedTerms):
 
     >>> import medyanpy as mp
     >>> mp.forces.CustomBonds([[0, 1], [1, 2]], "-k/2*R^2*log(1 - (r/R)^2)", k=2.0, R=[6.0, 5.0])
-    CustomBonds('-k/2*R^2*log(1 - (r/R)^2)', k=2, R=array of 2)
+    CustomBonds('-k/2*R^2*log(1 - (r/R)^2)', k=2, R=[6, 5])
     """
 
     of_positions_alone = True

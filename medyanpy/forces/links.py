@@ -376,6 +376,22 @@ class Links(SiteTerms):
         out: np.ndarray = np.linalg.norm(between, axis=1)
         return out
 
+    def _state_numbers(self, what: str, given: Any, n: int) -> np.ndarray:
+        """Return the numbers of states of n links: of their names, or of numbers as states of a context hold them; or
+        of one for all. ParameterError, of which `what` is the beginning."""
+        if not self._states:
+            raise ParameterError(f"{what}: the links of {self.name} have no states")
+        wanted = [given] * n if isinstance(given, str) else list(given)
+        if len(wanted) != n:
+            raise ParameterError(f"{what} must have one for each of {n} links, not {len(wanted)}")
+        out = np.zeros(n, np.int32)
+        for i, one in enumerate(wanted):
+            known = one in self._states if isinstance(one, str) else one in range(len(self._states))
+            if not known:
+                raise ParameterError(f"{what}[{i}] = {one!r} but must be one of {', '.join(map(repr, self._states))}")
+            out[i] = self._states.index(one) if isinstance(one, str) else one
+        return out
+
     def states_in(self, state: "State") -> np.ndarray:
         """Return the names of the states of the links in a state, (n,) str, in the order of ``state.links(self)``; of
         links that were given, "".

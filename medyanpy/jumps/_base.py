@@ -72,7 +72,7 @@ class Jump(Parameterized):
 
     #: For authors: help() of other jumps leaves these out.
     _hooks = frozenset(
-        "arrays_shown beside_frames bind births carry changed_box check check_state domains driven fastest "
+        "arrays_shown beside_frames bind births carry changed_box check check_room check_state domains driven fastest "
         "flips_edges_of forces ids in_frames joined kinds log_weight meet moves_beads naming needs_temperature notes "
         "pools remarks remakes remarks_on_cost shown stirs update weigh without".split()
     )
@@ -232,6 +232,14 @@ class Jump(Parameterized):
 
     def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
         """Raise a ParameterError for arrays that are not a state; they are like those of ``operation.arrays()``."""
+
+    def check_room(
+        self, operation: "JumpOperation", arrays: "Mapping[Jump, Mapping[str, np.ndarray]]", is_start: bool
+    ) -> None:
+        """Raise a ParameterError where it holds places that jumps before it hold, with more than there is room for.
+
+        The arrays are those of all jumps, which have been checked; at the start with what is bound then.
+        """
 
     def check(self, topology: "Topology", forces: tuple[Force, ...]) -> None:
         """Raise a ParameterError or TopologyError for a system in which this jump cannot act."""

@@ -1,7 +1,8 @@
 """Base of jumps whose molecules hold places by heads."""
 
 import math
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -11,11 +12,13 @@ from medyanpy.beads import Lattice
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.jumps._linking import EXCESS, LinkingJump
+from medyanpy.jumps._site_tables import put_steps
 from medyanpy.pools import MoleculePool, Species, pool_species
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps.jump import JumpOperation
     from medyanpy.core.layout import Layout
+    from medyanpy.state import State
 
 __all__ = ["HeadsJump"]
 
@@ -67,7 +70,17 @@ class HeadsJump(LinkingJump):
     def _beside(self) -> np.ndarray:
         """Return the sites ahead and behind to which heads walk, (n, 2) int32: -1 where there is none, -2 twice where
         heads stay."""
-        return np.full((len(self._table.sites), 2), -2, np.int32)
+        table = self._table
+        beside = np.full((len(table.sites), 2), -2, np.int32)
+        b = self._own_b if self._species is not None else None
+        for lattice, of in ((self._a, table.of_a), (b, table.of_b)):
+            if isinstance(lattice, Lattice):
+                put_steps(beside, lattice, of, self._steps_on(lattice))
+        return beside
+
+    @abstractmethod
+    def _steps_on(self, lattice: Lattice) -> int:
+        """Return how many places further a head goes."""
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         table, species = self._table, self._species
@@ -81,13 +94,48 @@ class HeadsJump(LinkingJump):
         )  # fmt: skip
         operation.table, operation.layout = table, layout
         self.update(operation, kT)
-        for i, rows in enumerate(self._bound.tolist()):
-            sites = [-1 if row < 0 else int(of[row]) for row, of in zip(rows, places, strict=True)]
-            first = sites[0] if sites[0] >= 0 else sites[1]
-            why = operation.put_head(first, 1 if sites[0] >= 0 else 2, 1, sites[1] if sites[0] >= 0 else -1)
-            if why:
-                raise ParameterError(f"{self.name}: bound[{i}] = ({rows[0]}, {rows[1]}) cannot be: {why}")
+        self._put_all(operation, "bound", self._bound, ParameterError)
         return operation
+
+    def _put(self, operation: Any, a: int, b: int) -> str:
+        if max(a, b) < 0:
+            return "a molecule that holds nothing is in the pool"
+        why: str = operation.put_head(a, 1, 1, b) if a >= 0 else operation.put_head(b, 2, 1)
+        return why
+
+    def _arrays_of_pools(self, operation: Any) -> dict[str, np.ndarray]:
+        return {} if self._species is None else {" pool": operation.molecules.array}
+
+    def _keep_known(self, operation: Any, before: Mapping[str, np.ndarray], look: "Callable[[], State]") -> None:
+        super()._keep_known(operation, before, look)
+        own = operation.arrays()
+        stay = (before["head"] == own["head"]) & (own["head"] > 0)
+        own["holding"][stay] = before["holding"][stay]
+        if self._species is None or self._species.number >= operation.molecules.n_species:
+            # Reservoirs give and take without end.
+            return
+        # A molecule that still holds a place by the same head is the same.
+        then, now = (self._pairs_in(arrays).tolist() for arrays in (before, own))
+        of = {(k, site): m for m, pair in enumerate(then) for k, site in enumerate(pair) if site >= 0}
+        left, new = set(range(len(then))), []
+        for pair in now:
+            same = [of[end] for end in enumerate(pair) if of.get(end) in left]
+            left.difference_update(same[:1])
+            new += [] if same else [pair]
+        counts = operation.molecules.array[:, self._species.number]
+        for sign, pairs in ((-1, new), (1, [then[m] for m in sorted(left)])):
+            if len(pairs) and len(counts) > 1:
+                x = self._table.sites.positions(look())
+                cells = [operation.molecules.cell_at(x[max(pair)]) for pair in pairs]
+            else:
+                cells = [0] * len(pairs)
+            np.add.at(counts, cells, sign)
+        if (counts < 0).any():
+            cell = int(np.argmin(counts))
+            raise ParameterError(
+                f"{self.name}: links= take {-counts[cell]} more of {self._species.name} from the pool than there are"
+                f"{f' in its cell {cell}' * (len(counts) > 1)}: give fewer, or call set_pools before"
+            )
 
     def _set_rates(
         self, operation: Any, kT: float, off: tuple[float, float], constants: "np.ndarray | None", on_rate: float,
@@ -118,8 +166,15 @@ class HeadsJump(LinkingJump):
     def _molecules(self, operation: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the sites of head 1 and head 2 of each molecule, -1: none, and how many hold of each bundle."""
         arrays = operation.arrays()
-        head, holding = arrays["head"], arrays["holding"]
-        _, pairs = operation.links()
+        pairs, holding = self._pairs_in(arrays), arrays["holding"]
+        return pairs, np.where(pairs >= 0, np.append(holding, 0)[pairs], 0).astype(np.int32)
+
+    def _pairs_in(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the sites of head 1 and head 2 of each molecule, (k, 2), -1: none; of links by their numbers."""
+        head, other, ids = arrays["head"], arrays["other"], arrays["id"]
+        lower = np.flatnonzero(np.arange(len(other)) < other)
+        lower = lower[np.argsort(ids[lower])]
+        pairs = np.column_stack([lower, other[lower]])
         if self._species is None:
             # What carries a head is at the second place.
             pairs = np.where((head[pairs[:, :1]] == 0), pairs[:, ::-1], pairs)
@@ -128,7 +183,7 @@ class HeadsJump(LinkingJump):
             alone = np.flatnonzero((head > 0) & (arrays["end"] == np.arange(len(head))))
             ends = [np.where(head[alone] == k, alone, -1) for k in (1, 2)]
             pairs = np.concatenate([pairs, np.column_stack(ends)])
-        return pairs, np.where(pairs >= 0, np.append(holding, 0)[pairs], 0).astype(np.int32)
+        return pairs
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         pairs, holding = self._molecules(operation)

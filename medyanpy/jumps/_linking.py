@@ -2,7 +2,8 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces import Force
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["LinkingJump"]
@@ -249,17 +251,54 @@ class LinkingJump(Jump):
         left = (row[pairs] >= 0).all(axis=1)
         operation.take_over(before, ids[left], row[pairs[left]].astype(np.int64), row)
 
+    def _held_in(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return how many links, or heads without one, hold each of its sites, (n,)."""
+        links = arrays["end"] - self._partners * np.arange(len(arrays["end"]))
+        return links if "holding" not in arrays else np.maximum(links, arrays["holding"] > 0)
+
+    def check_room(
+        self, operation: "JumpOperation", arrays: "Mapping[Jump, Mapping[str, np.ndarray]]", is_start: bool
+    ) -> None:
+        if not operation.sharers:
+            return
+        held = [self._held_in(arrays[self])]
+        room = np.where(held[0] > 0, self._partners, 0)
+        for jump, row in operation.sharers:
+            held.append(np.append(jump._held_in(arrays[jump]), 0)[row])
+            room = np.maximum(room, np.where(held[-1] > 0, jump._partners, 0))
+        # Of any jumps, who has bound last has found room.
+        over = (held[0] > 0) & (np.sum(held, axis=0) > room)
+        if not over.any():
+            return
+        site = int(np.argmax(over))
+        side = int(self._table.row_a[site] < 0)
+        where = f"{(self._table.row_a, self._table.row_b)[side][site]} of {self.sides[side]}, which it is said to hold,"
+        for i, rows in enumerate(self._bound.tolist() if is_start else []):
+            for k, of in enumerate((self._table.of_a, self._table.of_b)):
+                if rows[k] >= 0 and of[rows[k]] == site:
+                    where = f"bound[{i}, {k}] = {rows[k]} of {self.sides[k]}"
+        names = [jump.name for (jump, _), theirs in zip(operation.sharers, held[1:], strict=True) if theirs[site]]
+        raise ParameterError(
+            f"{self.name}: {where} is held by {' and '.join(names)}: that place has room for {room[site]}. Give other "
+            "places"
+        )
+
     def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
         mine = self._table
         shared: list[Any] = []
         apart: list[Jump] = []
+        earlier: list[tuple[LinkingJump, np.ndarray]] = []
+        met = False
         for jump, other in others:
+            met = met or jump is self
             if isinstance(jump, LinkingJump) and other is not operation:
                 row = jump._table.rows_of(mine)
                 if (row >= 0).any():
                     shared.append((other, row))
+                    earlier += [(jump, row)] * (not met)
                     apart += [jump] * made_apart(jump._table, mine, row)
         operation.share(shared)
+        operation.sharers = earlier
         # The first of them is asked.
         if apart and next(jump for jump, _ in others if jump is self or jump in apart) is self:
             names = [jump.name for jump in apart]
@@ -270,6 +309,56 @@ class LinkingJump(Jump):
                 "sites of their own put them 0.001 nm apart; for one site give all jumps the same Sites",
                 SitesWarning,
             )
+
+    @abstractmethod
+    def _put(self, operation: Any, a: int, b: int) -> str:
+        """Bind sites now, one of which may be -1 where an end may be free: why not, or an empty string."""
+
+    def _put_all(self, operation: Any, what: str, rows: np.ndarray, error: type[Exception]) -> None:
+        for i, (a, b) in enumerate(rows.tolist()):
+            sites = [-1 if row < 0 else int(of[row]) for row, of in ((a, self._table.of_a), (b, self._table.of_b))]
+            why = self._put(operation, *sites)
+            if why:
+                raise error(f"{self.name}: {what}[{i}] = ({a}, {b}) cannot be: {why}")
+
+    def take_links(self, operation: Any, links: Any, states: Any, look: "Callable[[], State]") -> None:
+        """Bind these pairs, (k, 2) rows of both groups, and no others, in states, or where none are given in those that
+        they have; after an error nothing has changed."""
+        rows = self._checked_pairs(links)
+        numbers = None if states is None else self._links._state_numbers(f"{self.name}: states", states, len(rows))
+        own = {**operation.arrays(), **self._arrays_of_pools(operation)}
+        before = {name: array.copy() for name, array in own.items()}
+        try:
+            for name, array in self.arrays_shown(operation, {"links": rows[:0], "states": ()}).items():
+                own[name][...] = array
+            self._put_all(operation, "links", rows, TopologyError)
+            self._keep_known(operation, before, look)
+        except BaseException:
+            operation.forget_all()
+            # Places of lists among them: bits of a run are those without the call.
+            for name, array in before.items():
+                own[name][...] = array
+            raise
+        operation.forget_all()
+        if numbers is not None:
+            p = self._partners
+            slots = {(s // p, int(j)): s for s, j in enumerate(own["other"]) if j >= 0}
+            for (a, b), number in zip(rows.tolist(), numbers, strict=True):
+                i, j = self._table.of_a[a], self._table.of_b[b]
+                own["state"][[slots[i, j], slots[j, i]]] = number
+
+    def _arrays_of_pools(self, operation: Any) -> dict[str, np.ndarray]:
+        """Return the counts from which what it binds comes, beside its own arrays."""
+        return {}
+
+    def _keep_known(self, operation: Any, before: Mapping[str, np.ndarray], look: "Callable[[], State]") -> None:
+        """Let links between the same two sites keep what was known of them."""
+        p, own = self._partners, operation.arrays()
+        known = {(s // p, int(j)): s for s, j in enumerate(before["other"]) if j >= 0}
+        for s, j in enumerate(own["other"]):
+            if (s // p, int(j)) in known:
+                for name in {"mean", "state"} & set(own):
+                    own[name][s] = before[name][known[s // p, int(j)]]
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         _, pairs = operation.links()

@@ -1,11 +1,13 @@
 """Crosslinkers of two heads, which come from a pool and hold one place, or two."""
 
 from dataclasses import InitVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from medyanpy.beads import Lattice
 from medyanpy.core.sites import Sites
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Given, argument, declared, number
@@ -35,6 +37,9 @@ class CrosslinkerBinding(HeadsJump):
     with the energy U of a link between the two, which is added to `links`. A molecule has the weight :math:`C/K_h` at a
     place, and :math:`C\, e^{-U/kT} / (K_1 K_2 V_0)` at two, for every λ. A place has room for one head, those of other
     jumps counted.
+
+    With `diffusion` heads slide: each goes to the next free place, ahead or behind at the distance d, at
+    :math:`(D/d^2)\, e^{-\Delta U/2kT}`, with the gain ΔU of its link's energy, which changes no weight.
 
     Parameters
     ----------
@@ -104,6 +109,10 @@ class CrosslinkerBinding(HeadsJump):
         "", "λ: the share of the energy that speeds up letting go; the rest slows down taking hold.",
         default=0.5, kw_only=True, at_least=0.0, at_most=1.0,
     )  # fmt: skip
+    diffusion: float = number(
+        "nm²/s", "D, of a head along its filament: where it is > 0 heads slide from place to place; lattices of one "
+        "spacing.", default=0.0, kw_only=True, at_least=0.0,
+    )  # fmt: skip
     reach: InitVar[float] = number(
         "kT", "Places that a link of more energy would join are not tried, and such links do not let go.",
         default=25.0, kw_only=True, at_least=10.0, at_most=200.0, fixed=True,
@@ -118,14 +127,44 @@ class CrosslinkerBinding(HeadsJump):
         self._species = self._take_species(given["pool"])
         self._take_sites(given)
 
+    def _checked(self, **given: Any) -> dict[str, Any]:
+        numbers = super()._checked(**given)
+        if numbers["diffusion"] > 0.0:
+            sides = dict(zip(self.sides, (self._a, self._b), strict=True))
+            for side, sites in sides.items():
+                if not isinstance(sites, Lattice):
+                    raise TopologyError(
+                        f"{self.name}: diffusion is that of heads along lattices, but {side} is not a lattice, as "
+                        "filaments.lattice(spacing=...) makes it"
+                    )
+            one, other = (cast(Lattice, sites).spacing for sites in sides.values())
+            if abs(one - other) > 1e-9 * one:
+                raise ParameterError(
+                    f"{self.name}: diffusion of heads needs lattices of one spacing, not {one:g} and {other:g} nm"
+                )
+        return numbers
+
+    def _steps_on(self, lattice: Lattice) -> int:
+        return 1
+
+    def _sliding(self) -> tuple[float, float]:
+        """Return the spacing, nm, and the rate, 1/s, at which a head goes either way without a load."""
+        spacing = self._a.spacing if isinstance(self._a, Lattice) else 1.0
+        return spacing, self._numbers["diffusion"] / spacing**2
+
     def fastest(self, kT: float | None) -> float | None:
         if kT is None:
             return None
         off = tuple(self._numbers["off_rates"].tolist())
-        return float(max(*off, *self._closing(kT, off, self._numbers["dissociation_constants"], 0.0)))
+        closing = self._closing(kT, off, self._numbers["dissociation_constants"], 0.0)
+        return float(max(*off, *closing, self._sliding()[1]))
 
     def update(self, operation: "JumpOperation", kT: float) -> None:
         numbers, share = self._numbers, self._numbers["load_sharing"]
         off, law = tuple(numbers["off_rates"].tolist()), (1.0 - share, share, 0.0, 0.0, 0.0)
         rates = self._set_rates(operation, kT, off, numbers["dissociation_constants"], 0.0)
-        self._follow_links(operation, kT, *rates, law, self._slack(kT, *law[1:]), False)
+        slack, (spacing, rate) = self._slack(kT, *law[1:]), self._sliding()
+        if rate > 0.0 or cast(Any, operation).walking:
+            cast(Any, operation).set_walk(kT, spacing, rate * spacing, 0.0, 0.5, 0.0, 0.0, False, 0, 1.0)
+            slack = min(slack, self._slack_of_walks(kT, 0.5, spacing))
+        self._follow_links(operation, kT, *rates, law, slack, False)

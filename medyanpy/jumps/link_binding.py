@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from medyanpy._kernels.jumps import link_binding as kernel
 from medyanpy._tools.validation import whole_number
 from medyanpy.core.sites import Sites
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError
 from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Given, argument, declared, number
@@ -166,11 +166,12 @@ class LinkBinding(LinkingJump):
         )  # fmt: skip
         operation.table, operation.layout = table, layout
         self.update(operation, kT)
-        for i, (row_a, row_b) in enumerate(self._bound):
-            why = operation.bind(table.of_a[row_a], table.of_b[row_b])
-            if why:
-                raise ParameterError(f"{self.name}: bound[{i}] = ({row_a}, {row_b}) cannot be: {why}")
+        self._put_all(operation, "bound", self._bound, ParameterError)
         return operation
+
+    def _put(self, operation: Any, a: int, b: int) -> str:
+        why: str = operation.bind(a, b)
+        return why
 
     def _binding_rate(self, kT: float) -> float:
         """Return on_rate, also where a dissociation constant was given, 1/s."""
@@ -197,28 +198,6 @@ class LinkBinding(LinkingJump):
         slack, average = self._slack(kT, *law[1:]), None if rates is None else rates.average
         pairs = self._binding_rate(kT), self._numbers["off_rate"]
         self._follow_links(operation, kT, *pairs, law, slack, self.driven, average)
-
-    def take_links(self, operation: Any, links: Any) -> None:
-        """Bind these pairs, (k, 2) rows of `a` and `b`, and no others; TopologyError where they may not be bound, and
-        then nothing changes."""
-        rows, own = self._checked_pairs(links), operation.arrays()
-        before = {name: array.copy() for name, array in own.items()}
-        for name, array in self.arrays_shown(operation, {"links": rows[:0], "states": ()}).items():
-            own[name][...] = array
-        for i, (a, b) in enumerate(rows.tolist()):
-            why = operation.bind(self._table.of_a[a], self._table.of_b[b])
-            if why:
-                for name, array in before.items():
-                    own[name][...] = array
-                operation.forget_all()
-                raise TopologyError(f"{self.name}: links[{i}] = ({a}, {b}) cannot be bound: {why}")
-        # Links between the same two sites keep what is known of them.
-        p = self._partners
-        known = {(s // p, int(j)): s for s, j in enumerate(before["other"]) if j >= 0}
-        for s, j in enumerate(own["other"]):
-            if (s // p, int(j)) in known:
-                for name in {"mean", "state"} & set(own):
-                    own[name][s] = before[name][known[s // p, int(j)]]
 
     def window(self, kT: float) -> tuple[float, float]:
         """Return the lengths at which pairs bind, nm."""

@@ -14,7 +14,6 @@ from medyanpy.forces._arguments import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Given, argument, declared, number
 from medyanpy.jumps._heads import HeadsJump, check_lattices
-from medyanpy.jumps._site_tables import put_steps
 from medyanpy.jumps.rates import MotorRates
 from medyanpy.pools import Species
 
@@ -114,7 +113,10 @@ class Motors(HeadsJump):
         kw_only=True, fixed=True,
     )  # fmt: skip
     unloaded_velocity: float = number("nm/s", "v_0.", kw_only=True, above=0.0)
-    stall_force: float = number("pN", "F_s, of one head.", kw_only=True, above=0.0)
+    stall_force: float = number(
+        "pN", "F_s, of one head; of `MedyanMotor` of the whole bundle. No more than ATP can give over a step.",
+        kw_only=True, above=0.0,
+    )  # fmt: skip
     load_sharing: float = number(
         "", "θ: the share of ΔU that slows down steps forth; the rest speeds up steps back.", default=0.2, kw_only=True,
         at_least=0.0, at_most=1.0,
@@ -200,6 +202,9 @@ class Motors(HeadsJump):
         """Return what a step uses up, pN nm, after a check that it is enough."""
         fuel, stall = self._numbers["atp"], self._numbers["stall_force"]
         fuel = _ATP * kT if fuel is None else fuel
+        if self._heads < self._all_heads:
+            # The stall force of a lumped law is that of all heads, which use up one each.
+            fuel *= self._all_heads
         most = fuel / abs(self._step)
         if stall > most * (1.0 + 1e-9):
             raise ParameterError(
@@ -210,24 +215,19 @@ class Motors(HeadsJump):
 
     def remarks(self, look: "Look") -> "list[Remark]":
         found, kT = super().remarks(look), look.integrator.kT
-        energy = self._numbers["stall_force"] * abs(self._step)
+        # Heads of a bundle step together.
+        energy = self._numbers["stall_force"] * abs(self._step) * self._heads
         if kT and self._rates is None and self._numbers["load_sharing"] == 0.0 and energy > _LONG * kT:
             text = (
                 f"{self.name}: load_sharing = 0 with a step of {abs(self._step):g} nm, {energy / kT:.3g} kT "
-                "at the stall force: heads do not slow down before stall: take 0.1 to 0.3, or shorter steps"
+                f"at the stall force{' of all heads' * (self._heads > 1)}: heads do not slow down before stall: take "
+                "0.1 to 0.3, or shorter steps"
             )
             found.append((UnitsWarning, text))
         return found
 
-    def _beside(self) -> np.ndarray:
-        table = self._table
-        beside = super()._beside()
-        lattices = [(self._a, table.of_a)]
-        if self._species is not None and self._own_b is not None:
-            lattices.append((self._own_b, table.of_b))
-        for lattice, of in lattices:
-            put_steps(beside, lattice, of, round(self._step / cast(Lattice, lattice).spacing))
-        return beside
+    def _steps_on(self, lattice: Lattice) -> int:
+        return round(self._step / lattice.spacing)
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         self._fuel(kT)

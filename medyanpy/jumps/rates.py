@@ -171,6 +171,8 @@ class MedyanMotor(MotorRates):
 
     which is the inverse of the mean time from one bound head of N to none, while heads bind and let go one by one.
 
+    The stall force is that of the bundle: N heads use up N ATP over a step, which bounds it.
+
     MEDYAN reads forces where the energy is least. Here the load is that of the moment, which thermal motion makes
     fluctuate by :math:`\sqrt{\kappa kT}`. At half of the stall force motors are then 1.03, 1.22, 1.72 and 2.74 times as
     fast, with springs of 0.05, 0.3, 1 and 8 pN/nm, at 300 K and F_s = 6 pN.

@@ -357,7 +357,13 @@ def test_a_small_demo_of_treadmilling_writes_everything(tmp_path):
 def test_a_small_demo_of_contraction_writes_everything(tmp_path):
     out, text = tmp_path / "out", io.StringIO()
     done = run_contraction_demo(out, network=10, steps=200, threads=1, stream=text)
-    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    assert sorted(p.name for p in out.iterdir()) == sorted([*OUTPUTS, "contraction.csv"])
+    head, *rows = (out / "contraction.csv").read_text().splitlines()
+    assert head == "time (s),radius of gyration (nm),heat (pN nm),ATP (pN nm)"
+    table = np.array([row.split(",") for row in rows], float)
+    assert table[:, 0] == pytest.approx(2e-7 * 100 * np.arange(1, 3))
+    assert table[[0, -1], 1] == pytest.approx(done.summary["radius_of_gyration"], rel=1e-8)
+    assert table[-1, 2:] == pytest.approx([done.summary["heat"], done.summary["ATP"]], rel=1e-8)
     assert json.loads((out / "summary.json").read_text()) == done.summary
     assert [(r["quantity"], r["verdict"]) for r in done.summary["results"]] == [
         ("radius of gyration, end over start", "--"),

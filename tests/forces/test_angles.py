@@ -218,7 +218,7 @@ def test_a_copy_by_way_of_a_document():
     again = mp.deserialize(mp.serialize(system)).forces[0]
     assert (again.name, again.ids.tolist(), again.c.single_beads.tolist()) == ("corners", [0, 2], [6, 8])
     assert again.parameters["angle"].tolist() == [np.pi, np.pi]
-    assert repr(again) == "AngleLinks(2: stiffness=array of 2, angle=3.14159)"
+    assert repr(again) == "AngleLinks(2: stiffness=[1, 3], angle=3.14159)"
     assert again.add([9], [10], [11], 1.0).tolist() == [3]
 
 

@@ -115,7 +115,7 @@ def test_force_on_a_bead_depends_on_it_alone(n):
 
 def test_words():
     force = ExternalField([0, 2], "k*(x^2 + y^2) - m*z", k=[1.0, 1.0 / 3.0], m=0.7)
-    assert repr(force) == "ExternalField('k*(x^2 + y^2) - m*z', k=array of 2, m=0.7)"
+    assert repr(force) == "ExternalField('k*(x^2 + y^2) - m*z', k=[1, 0.333333], m=0.7)"
     assert repr(ExternalField([0], "x")) == "ExternalField('x')"
 
 

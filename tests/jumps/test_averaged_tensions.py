@@ -57,6 +57,19 @@ def test_the_closed_form_has_the_values_that_are_told():
     assert "1.234, 1.063 and 1.019" in text
 
 
+@pytest.mark.parametrize(("force", "told", "off", "timestep", "steps", "n", "sees"), [
+    (17.3, 1.166, 0.02, 0.1, 400, 15_000, 0.037), (4.0, 3.105, 0.002, 0.05, 2000, 6000, 0.063),
+])  # fmt: skip
+def test_relaxed_links_that_read_the_force_of_the_moment_let_go_more_often(force, told, off, timestep, steps, n, sees):
+    """Of many links the share that is left: it would see a factor that is off by 10 % or 20 %."""
+    assert closed_form(0.0, force=force) == pytest.approx(told, abs=6e-4)
+    simulation, _ = linked_beads(n, 0.0, mp.jumps.Bell(force), timestep, off, stiffness=8.0, friction=8.0)
+    simulation.step(steps)
+    left = np.zeros(n)
+    left[simulation.context.get_state(positions=True).jumps["binding"]["links"][:, 0]] = 1.0
+    check_mean("links that are left", left, math.exp(-told * off * timestep * steps), sees=sees)
+
+
 @pytest.mark.parametrize("ratio", [10.0, 3.0, 100.0])
 def test_relaxed_links_let_go_as_often_as_the_closed_form_says(ratio):
     """Factors of rates, of many links in a row of times that forget."""

@@ -168,13 +168,17 @@ def test_branches_of_a_pool_that_is_used_up():
 
 
 def test_number_of_branches_in_time():
-    """The master equation of a finite pool: M -> M + 1 at (P - M) k (A - M)/V, back at M (k_off + k_release)."""
+    """The master equation of a finite pool: M -> M + 1 at (P - M) k (A - M)/V, back at M (k_off + k_release).
+
+    In a periodic box: the mother lies across one side, along another, and seeds across both.
+    """
     arp, places, copies = 6, 5, 300
     k, off, release = 0.3, 1.0, 0.6
     found = []
     for seed in range(copies):
         pool = mp.Pool(volume=1.0, counts={"Arp": arp}, concentrations={"G": 1.0})
-        simulation = built([row(2)], (k, off, release), pool, timestep=0.2, seed=seed, room=80)
+        simulation = built([row(2, start=(8.9, 4.0, 7.0))], (k, off, release), pool, timestep=0.2, seed=seed, room=80,
+                           box=[9.0, 9.0, 9.0])  # fmt: skip
         assert simulation.system["Branching"].driven
         counts = []
         for steps in (1, 2, 4):

@@ -105,7 +105,13 @@ def test_one_molecule_at_two_rods_has_the_weights_of_sixteen_states(share):
     assert 0.3 < two < 0.8
     simulation = built(mp.Sites.anchors(A), mp.Sites.anchors(B), mp.Pool(space, {"X": 1}), timestep=4.0,
                        load_sharing=share)  # fmt: skip
-    check_law(f"one molecule, λ = {share}", weights, looks(simulation, 12_000), sees=0.11)
+    found = looks(simulation, 12_000)
+    check_law(f"one molecule, λ = {share}", weights, found, sees=0.11)
+    if 0.0 < share < 1.0:
+        # The control: with V(1-λ) there would be fewer by two heads.
+        seen = np.mean([any(min(pair) >= 0 for pair in one) for one in found])
+        wrong = two / (two + (1.0 - two) * volume(1.0 - share) / volume())
+        assert seen - wrong > 6.0 * math.sqrt(wrong * (1.0 - wrong) / len(found))
 
 
 @pytest.mark.slow
@@ -445,6 +451,12 @@ def test_refused(change, error, text):
         built(mp.Sites.anchors(A), mp.Sites.anchors(B), mp.Pool(1e5, {"X": 1}), **change).step(0)
 
     refuses(error, text, make)
+
+
+def test_both_heads_are_told_in_words():
+    jump = built(mp.Sites.anchors(A), mp.Sites.anchors(B), mp.Pool(1e5, {"X": 1})).system["binding"]
+    assert "off_rates=[3, 1], load_sharing=0.5" in repr(jump)
+    assert repr(mp.forces.Links([], [], 2.0)) == "Links(0: stiffness=[], length=[])"
 
 
 def test_other_things_than_species_of_a_pool_are_refused():

@@ -85,10 +85,44 @@ def walk(stiffness, theta, force, steps_wanted, copies=500, rate=None, stall=2.0
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stiffness", [0.05, 0.3, 1.0])
-@pytest.mark.parametrize("theta", [0.0, 0.3, 0.5])
-def test_a_load_of_the_stall_force_stalls_any_head_on_any_spring(stiffness, theta):
-    moved, _ = walk(stiffness, theta, 2.0, 12.0, start=20, copies=800, rate=0.02)
-    check_mean("at stall", moved, 0.0, sees=1.7)
+@pytest.mark.parametrize(("theta", "steps", "rate"), [(0.0, 12.0, 0.02), (0.2, 12.0, 0.02), (1.0, 6.0, 0.05)])
+def test_a_load_of_the_stall_force_stalls_any_head_on_any_spring(stiffness, theta, steps, rate):
+    """Of n steps forth a stall force that is off by 5 % leaves 1 - exp(-0.05 ε/kT) = 0.18, which this sees."""
+    moved, _ = walk(stiffness, theta, 2.0, steps, start=20, copies=800, rate=rate)
+    check_mean("at stall", moved, 0.0, sees=steps * (1.0 - math.exp(-0.05 * 2.0 * STEP / KT)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pulled_by", [-8.0, -4.0, -2.0])
+def test_the_rate_of_steps_on_a_stiff_spring_has_the_unloaded_velocity_as_its_mean(pulled_by):
+    """κ = 1 pN/nm and θ = 1: most steps are from lengths that a run of beads hardly sees. So rates are counted at some
+    pulls, of beads that stay, and their mean over the Gaussian of all pulls is that of the formula."""
+    kappa, copies, rate, stall = 1.0, 12_000, 0.5, 6.0
+    y, w = np.polynomial.legendre.leggauss(400)
+    y, forth = 30.0 * y, lambda y: rate / (1.0 - math.exp(-stall * STEP / KT)) * np.exp(
+        -kappa * (y * STEP + 0.5 * STEP**2) / KT)  # fmt: skip
+    weight = w * np.exp(-0.5 * kappa * y**2 / KT)
+    ratio = weight @ forth(y) / weight.sum() * (1.0 - math.exp(-stall * STEP / KT)) / rate
+    assert ratio == pytest.approx(1.0, rel=1e-9)
+    topology = mp.Topology()
+    _, lattice = tracks(topology, copies, 3)
+    x = np.zeros((copies, 3))
+    # A pull forwards is an extension < 0.
+    x[:, 0], x[:, 1] = STEP - pulled_by, 1000.0 * np.arange(copies)
+    beads = topology.add_beads(x, 1.0, STILL)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=kappa, length=0.0))
+    bound = np.column_stack([1 + 3 * np.arange(copies), np.arange(copies)])
+    system.add_jump(mp.jumps.Motors(
+        links, lattice, mp.Sites.beads(beads), step=STEP, unloaded_velocity=rate * STEP, stall_force=stall,
+        load_sharing=1.0, off_rate=1e-12, on_rate=0.0, reach=200.0, bound=bound, name="motors"))  # fmt: skip
+    time = 0.7 / forth(pulled_by)
+    simulation = mp.Simulation(system, mp.BrownianIntegrator(time, kT=KT, seed=2), threads=1)
+    before = net_steps(simulation, lattice)
+    simulation.step(1)
+    moved = net_steps(simulation, lattice, before)
+    assert set(moved.tolist()) <= {-1, 0, 1}
+    check_mean("steps", np.abs(moved).astype(float), 1.0 - math.exp(-0.7), sees=0.045)
 
 
 @pytest.mark.slow
@@ -105,11 +139,14 @@ def test_the_unloaded_velocity_is_as_given(stiffness, theta):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("stiffness", "theta", "rate"), [(0.3, 0.3, 0.002), (0.05, 0.5, 0.01)])
 @pytest.mark.parametrize("load", [0.25, 0.5, 0.75, 1.3])
-def test_velocities_under_a_load_have_their_closed_form(load):
-    theta, stall = 0.3, 2.0
-    wanted = 8.0 if load < 1.0 else 4.0
-    moved, time = walk(0.3, theta, load * stall, wanted, copies=800, start=4 if load < 1.0 else 34, rate=0.002)
+def test_velocities_under_a_load_have_their_closed_form(load, stiffness, theta, rate):
+    """Those without a load and at stall are tested above."""
+    stall, wanted = 2.0, 8.0 if load < 1.0 else 4.0
+    # None lets go, also where soft springs hold half of 35 kT.
+    moved, time = walk(stiffness, theta, load * stall, wanted, copies=800, start=4 if load < 1.0 else 34, rate=rate,
+                       off_rate=1e-30)  # fmt: skip
     v = closed_form(load * stall, theta, stall)
     check_mean(f"at {load} of stall", moved / time, v, sees=max(0.2 * abs(v), 0.06))
 
@@ -137,6 +174,37 @@ def test_a_net_step_uses_up_one_atp_and_gives_the_load_its_share():
     assert heat == pytest.approx(used - change + end.shadow_work, rel=1e-9)
     assert raised == pytest.approx(force * STEP * net, rel=0.05)
     assert heat / net == pytest.approx(20.0 * KT - force * STEP, rel=0.02)
+
+
+@pytest.mark.slow
+def test_two_heads_on_arms_of_a_body_are_stalled_by_twice_the_force_of_one():
+    """A minifilament as a rigid body, which also turns: each head is on an arm of its own. Of the steps forth of each,
+    some 9, a stall force that is off by 5 % would leave 1.7."""
+    copies, places, stall, stiffness, rate = 300, 60, 2.0, 0.3, 0.02
+    topology = mp.Topology()
+    _, lattice = tracks(topology, copies, places)
+    x = np.zeros((copies, 3))
+    x[:, 0], x[:, 1], x[:, 2] = 30 * STEP - stall / stiffness, 1000.0 * np.arange(copies), 6.0
+    mass = 2.0 * stiffness / 0.49
+    bodies = topology.add_rigid_bodies(x, np.tile([1.0, 0, 0, 0], (copies, 1)), mass, [80.0 * mass] * 3,
+                                       (1.4 * mass, 112.0 * mass))  # fmt: skip
+    system = system_with(topology, mp.forces.UniformField(bodies, [-2.0 * stall, 0.0, 0.0]))
+    links = system.add_force(mp.forces.Links([], [], stiffness=stiffness, length=0.0))
+    first = 30 + places * np.arange(copies)
+    bound = np.column_stack([np.column_stack([first - 1, first + 2]).ravel(), np.arange(2 * copies)])
+    system.add_jump(mp.jumps.Motors(
+        links, lattice, bodies.sites([[-12.0, 0.0, -4.0], [12.0, 0.0, -4.0]]), step=STEP, stall_force=stall,
+        unloaded_velocity=rate * STEP, off_rate=1e-12, on_rate=0.0, reach=200.0, bound=bound,
+        name="motors"))  # fmt: skip
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 1.0, kT=KT, seed=1), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=KT, seed=2)
+    simulation.step(30)
+    before, used = net_steps(simulation, lattice), simulation.context.get_state().entropy_production
+    simulation.step(1000)
+    moved = net_steps(simulation, lattice, before)
+    check_mean("at stall", moved.reshape(copies, 2).mean(axis=1), 0.0, sees=1.7)
+    used = simulation.context.get_state().entropy_production - used
+    assert used == pytest.approx(20.0 * moved.sum(), rel=1e-9, abs=1e-6)
 
 
 # States that can be counted -----------------------------------------------------------------------------------------
@@ -308,10 +376,15 @@ def test_the_rate_at_a_relaxed_length_says_how_molecules_take_hold():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "rate", "time"), [(15, 0.69709, 20.0), (22, 0.41693, 30.0), (30, 0.22117, 50.0)])
-@pytest.mark.parametrize("lumped", [False, True])
-def test_bundles_let_go_after_the_mean_time_of_heads_one_by_one(n, rate, time, lumped):
-    """From one head of N that holds to none: the lumped law has this mean by construction."""
+@pytest.mark.parametrize(("n", "rate", "binomial", "time"), [
+    (15, 0.69709, 0.547, 20.0), (22, 0.41693, 0.314, 30.0), (30, 0.22117, 0.165, 50.0),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["one head", "binomial", "lumped"])
+def test_bundles_let_go_after_the_mean_time_of_heads_one_by_one(n, rate, binomial, time, kind):
+    """From one head of N that holds to none: the lumped law has this mean by construction. From as many as hold on
+    average, of the binomial law without its 0, it is longer: the control."""
+    lumped = kind == "lumped"
+    rate = binomial if kind == "binomial" else rate
     copies = 5000
     topology = mp.Topology()
     _, lattice = tracks(topology, copies, 2)
@@ -325,6 +398,10 @@ def test_bundles_let_go_after_the_mean_time_of_heads_one_by_one(n, rate, time, l
         name="motors"))  # fmt: skip
     simulation = mp.Simulation(system, mp.BrownianIntegrator(time / 10, kT=KT, seed=3), threads=1)
     heard = simulation.context.events()
+    if kind == "binomial":
+        rng = np.random.default_rng(8)
+        held = rng.binomial(n, 0.2 / 1.9, 20 * copies)
+        simulation.context._schedule.jumping.operations[0].arrays()["holding"][::2] = held[held > 0][:copies]
     simulation.step(10)
     # In the order of their places: times are independent.
     gone = np.array([time for _, time in sorted((e.a, e.time) for e in heard.heard() if e.kind == "detach")])
@@ -354,6 +431,62 @@ def test_a_bundle_holds_by_as_many_heads_as_their_rates_say():
     w = np.array([1.0] + [2.0 * math.comb(n, b) / n * (on / off) ** (b - 1) for b in range(1, n + 1)])
     counts = np.append(2 * copies - counts.sum(), counts)
     check_chi_square("a bundle", counts, w / w.sum() * 2 * copies, sees=0.12)
+
+
+def bundle_on_a_spring(copies, n, stretch, on, off, share, seed=1, threads=1, timestep=0.02, kT=1.0):
+    """Bundles on beads that stay, each with one place, on springs of 0.5 pN/nm with so much stretch."""
+    topology = mp.Topology()
+    _, lattice = tracks(topology, copies, 2)
+    x = np.zeros((copies, 3))
+    x[:, 1], x[:, 2] = 1000.0 * np.arange(copies), 9.0 + stretch
+    beads = topology.add_beads(x, 1.0, STILL)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=0.5, length=9.0))
+    bound = np.column_stack([np.arange(copies)] * 2)
+    system.add_jump(mp.jumps.Motors(
+        links, lattice[::2], mp.Sites.beads(beads), step=STEP, unloaded_velocity=1e-9, stall_force=0.1, heads=n,
+        on_rate=on, off_rate=off, unbinding_share=share, bound=bound, reach=200.0, name="motors"))  # fmt: skip
+    return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=kT, seed=seed), threads=threads)
+
+
+@pytest.mark.slow
+def test_a_stretched_bundle_lets_go_by_its_last_head():
+    """By none to two heads; only the last one, and the first, feel the link."""
+    on, off, share, u = 1.5, 1.0, 0.6, 0.25 * 2.0**2
+
+    def make(*numbers):
+        make.copies = numbers[0]
+        return bundle_on_a_spring(numbers[0], 2, 2.0, on, off, share, *numbers[1:])
+
+    def states(state):
+        shown = state.jumps["motors"]
+        found = np.zeros(make.copies, int)
+        found[shown["links"][:, 0]] = shown["heads"][:, 0]
+        return found
+
+    q = np.zeros((3, 3))
+    q[0, 1], q[1, 0] = 2.0 * on * math.exp(-(1.0 - share) * u), off * math.exp(share * u)
+    q[1, 2], q[2, 1] = on, 2.0 * off
+    check_jump(JumpCase("bundle", make, states, q, np.array([0.0, u, u]), start=1, driven=True), copies=8_000,
+               sees=0.175)  # fmt: skip
+
+
+def test_attempts_of_a_stretched_bundle_are_those_of_its_heads():
+    """No attempt is made to let go of a bundle by several heads: at exp(λU/kT) = 7e7 these were more than a run took.
+    """
+    n, on, time = 20, 60.0, 2.0
+    simulation = bundle_on_a_spring(1, n, 0.0, on, 1.0, 0.5)
+    simulation.step(20)
+    x = simulation.context.get_state(positions=True).positions.copy()
+    x[-1, 2] += 12.0
+    simulation.context.set_positions(x)
+    before = simulation.context.get_state().counts["motors"].tried
+    simulation.step(round(time / 0.02))
+    state = simulation.context.get_state(positions=True)
+    assert state.jumps["motors"]["heads"].tolist()[0][0] > 15
+    # To hold on and to let go, of both sites at the rate of all heads; and pairs that no list leaves out.
+    attempts = 3 * n * on * time
+    assert state.counts["motors"].tried - before < attempts + 6.0 * math.sqrt(attempts)
 
 
 # What motors do to filaments ----------------------------------------------------------------------------------------
@@ -515,6 +648,17 @@ def test_a_lattice_of_another_topology_is_refused():
 def test_long_steps_that_share_no_load_are_warned_of():
     with pytest.warns(mp.errors.UnitsWarning, match="load_sharing = 0 with a step of 8 nm, 7.73 kT .*take 0.1 to 0.3"):
         made(load_sharing=0.0, stall_force=4.0)
+    # A step of eight heads takes eight times the energy.
+    with pytest.warns(mp.errors.UnitsWarning, match="a step of 8 nm, 7.73 kT at the stall force of all heads"):
+        made(load_sharing=0.0, stall_force=0.5, heads=8, on_rate=0.2)
+
+
+def test_the_stall_force_of_a_lumped_law_is_that_of_the_bundle():
+    lumped = {"heads": 20, "on_rate": 0.2, "rates": mp.jumps.MedyanMotor()}
+    assert made(stall_force=200.0, **lumped).stall_force == 200.0
+    text = r"must be <= 207.1 pN: 8 nm use up 1657 pN nm, 400 kT"
+    refuses(mp.ParameterError, text, made, stall_force=210.0, **lumped)
+    refuses(mp.ParameterError, r"must be <= 10.35 pN", made, stall_force=11.0, heads=20, on_rate=0.2)
 
 
 def test_the_fastest_rates_of_heads_are_told():

@@ -21,7 +21,8 @@ A head steps to the next place ahead or behind, where that is free, at
     forth   k exp(-q dU/kT)          back   k exp(-[b e + (1 - q) dU]/kT),      k = v / {d [1 - exp(-b e/kT)]}
 
 with the gain dU of the link's energy, and e the stall force times the step d: rates are in the ratio
-exp[(b e - dU)/kT], so that a load of b e/d stalls it, whatever the link is. Of a link of stiffness c, k is larger by
+exp[(b e - dU)/kT], so that a load of b e/d stalls it, whatever the link is. Without e it slides, at k exp(-dU/2kT)
+either way, which keeps the weights above. Of a link of stiffness c, k is larger by
 exp[q (1 - q) c d^2 / 2kT], which is what thermal motion of its other end takes.
 
 Each end may be a bundle of N heads, b of which hold: one holds on at k_a (N - b), and lets go at off_h b; the last one
@@ -35,7 +36,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, fmax, fmin, sqrt
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memmove
 
 from medyanpy._kernels.core.arrays cimport table, vector
 from medyanpy._kernels.core.box cimport displacement
@@ -111,13 +112,13 @@ cdef class Heads(LinkBinding):
     cdef double off[2]        # 1/s
     cdef double closing[2]    # 1/s: of the second head, at U = 0
     cdef double reaching      # 1/s: of all its places, the larger of both heads
-    # Sites of the molecules in S, ascending, where these are known.
+    # Sites of the molecules in S, ascending; whether they are known.
     cdef int32_t[::1] lone
     cdef bint lone_known
     cdef double hold_on       # 1/s
     cdef double[:, ::1] rates  # (most + 1, 2) forth and back, of heads that no link pulls
     cdef double correction    # of those that one pulls
-    cdef bint walking
+    cdef readonly bint walking
     cdef double stall         # e, pN nm
     cdef double fuel          # pN nm, of a step
     cdef double step          # nm
@@ -146,20 +147,29 @@ cdef class Heads(LinkBinding):
         self.lone = np.zeros(n, np.int32)
         self.rates = np.zeros((most + 1, 2))
         self.task.held = vector[int32_t](self.held, self.holding)
+        self.task.head = vector[int32_t](self.held, self.head)
         self.task.walk.beside = table[int32_t](self.held, beside)
         self.law = NO_LAW
 
     def set_heads(self, on, off, closing, double hold_on):
         """Rates; see above. To be set before those of `set_rule`."""
+        cdef double all_off = off[0] if self.carried else off[0] + off[1]
         cdef int k
         for k in range(2):
             self.on[k], self.off[k], self.closing[k] = on[k], off[k], closing[k]
+            if self.task.off_part[k] != off[k] / all_off:
+                self.task.off_part[k] = off[k] / all_off
+                # Bounds of links are others: `set_rule` is to compute them again.
+                self.neighbors = None
         self.hold_on = hold_on
         self.reaching = max(self.closing[k] * self.n_places[k] for k in range(2))
 
     def set_walk(self, double kT, double step, double velocity, double stall_force, double share, double stiffness,
                  double fuel, bint leaves, int law, double alpha):
-        """Let heads walk: step (nm), velocity (nm/s), share q of the gain in energy. To be set before `set_rule`."""
+        """Let heads walk: step (nm), velocity (nm/s), share q of the gain in energy. To be set before `set_rule`.
+
+        Without a stall force they slide: the velocity over the step is k, either way.
+        """
         cdef double e = stall_force * step / kT
         cdef Walk before
         cdef int b
@@ -172,7 +182,8 @@ cdef class Heads(LinkBinding):
             self.rates[b, 0] = velocity / step
             self.rates[b, 1] = 0.0
             if law == NO_LAW:
-                self.rates[b, 0] /= 1.0 - exp_(-fmin(b * e, LARGEST_EXPONENT))
+                if e > 0.0:
+                    self.rates[b, 0] /= 1.0 - exp_(-fmin(b * e, LARGEST_EXPONENT))
                 self.rates[b, 1] = self.rates[b, 0] * exp_(-fmin(b * e, LARGEST_EXPONENT))
         self.correction = 1.0
         if law == NO_LAW:
@@ -203,6 +214,7 @@ cdef class Heads(LinkBinding):
             if s >= 0 and self.is_full(s):
                 return "there is a head at that place"
         self.head[i], self.holding[i] = head, holding
+        self.lone_known = False
         self.alone[0] += 1
         if other >= 0:
             why = self.bind(i, other)
@@ -245,9 +257,8 @@ cdef class Heads(LinkBinding):
             self.head[new] = 1
         else:
             self.head[new] = 3 - self.head[j if new == i else i]
-            self.alone[0] -= 1
+            self.less_alone(j if new == i else i)
         self.holding[new] = max(1, self.holding[new])
-        self.lone_known = False
         LinkBinding.join(self, i, j)
 
     cdef void compute_anew(self) noexcept nogil:
@@ -267,6 +278,44 @@ cdef class Heads(LinkBinding):
         ratio = self.closing[h] / self.off[h]
         return self.happened(world, t, BIND, i, j, energy, 0.0, self.kT * log_(ratio))
 
+    cdef void know_alone(self) noexcept nogil:
+        """Sites of the molecules in S."""
+        cdef Py_ssize_t i, k = 0
+        if not self.lone_known:
+            for i in range(self.task.n):
+                if self.is_alone(i):
+                    self.lone[k] = <int32_t> i
+                    k += 1
+            self.lone_known = True
+
+    cdef int32_t* from_alone(self, Py_ssize_t i) noexcept nogil:
+        """Of these sites the first that does not come before a site, in the list."""
+        cdef Py_ssize_t low = 0, high = self.alone[0], middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.lone[middle] < i:
+                low = middle + 1
+            else:
+                high = middle
+        return &self.lone[0] + low
+
+    cdef void more_alone(self, Py_ssize_t i) noexcept nogil:
+        """One more molecule in S."""
+        cdef int32_t* at
+        if self.lone_known:
+            at = self.from_alone(i)
+            memmove(at + 1, at, (&self.lone[0] + self.alone[0] - at) * sizeof(int32_t))
+            at[0] = <int32_t> i
+        self.alone[0] += 1
+
+    cdef void less_alone(self, Py_ssize_t i) noexcept nogil:
+        """The one of a site no more."""
+        cdef int32_t* at
+        self.alone[0] -= 1
+        if self.lone_known:
+            at = self.from_alone(i)
+            memmove(at, at + 1, (&self.lone[0] + self.alone[0] - at) * sizeof(int32_t))
+
     cdef double most_on(self, double h) noexcept nogil:
         self.needs_pairs = self.carried or self.alone[0] * self.reaching * h > PER_PLACE * self.task.n
         return LinkBinding.most_on(self, h) if self.needs_pairs else 0.0
@@ -276,8 +325,8 @@ cdef class Heads(LinkBinding):
             + self.rate_of(world, 4) + self.rate_of(world, 5)
 
     cdef double rate_of(self, World* world, int kind) noexcept nogil:
-        """Attempts of one kind in a second: heads 1 and 2 out of the pool; of all sites, to let go of those alone, to
-        step, and to change how many of a bundle hold."""
+        """Attempts of one kind in a second: heads 1 and 2 out of the pool; of those alone to let go and to step; of all
+        sites to change how many of a bundle hold; of those alone to take hold."""
         cdef Py_ssize_t n = self.task.n
         if kind < 2:
             if self.carried:
@@ -293,8 +342,8 @@ cdef class Heads(LinkBinding):
         if kind == 5:
             return 0.0 if self.needs_pairs else self.alone[0] * self.reaching
         if kind == 2:
-            return n * fmax(self.off[0], self.off[1])
-        return n * (self.rates[1, 0] + self.rates[1, 1]) if self.walking else 0.0
+            return self.alone[0] * fmax(self.off[0], self.off[1])
+        return self.alone[0] * (self.rates[1, 0] + self.rates[1, 1]) if self.walking else 0.0
 
     cdef int attempt_other(self, World* world, double x, double t, Draws* draws) noexcept nogil:
         cdef double rate = 0.0, each
@@ -312,19 +361,17 @@ cdef class Heads(LinkBinding):
         rate = self.rate_of(world, last)
         if last == 5:
             return self.close(world, t, x / rate, draws)
-        n = self.n_places[last] if last < 2 else self.task.n
+        n = self.n_places[last] if last < 2 else self.task.n if last == 4 else self.alone[0]
         each = rate / n
         # Sums round: past the end it is the last.
         i = min(<Py_ssize_t> (x / each), n - 1)
         x = fmin(fmax(x - i * each, 0.0), each)
         if last < 2:
             return self.attach(world, t, self.places[last][i], last, draws)
-        if self.head[i] == 0:
-            return 0
         if last == 4:
-            return self.change_bundle(world, t, i, x)
-        if not self.is_alone(i):
-            return 0
+            return self.change_bundle(world, t, i, x) if self.head[i] != 0 else 0
+        self.know_alone()
+        i = self.lone[i]
         if last == 2:
             if self.holding[i] > 1 or not x < self.off[self.head[i] - 1]:
                 return 0
@@ -336,13 +383,7 @@ cdef class Heads(LinkBinding):
         cdef double u[2]
         cdef Py_ssize_t i, j, k
         cdef int h
-        if not self.lone_known:
-            k = 0
-            for i in range(self.task.n):
-                if self.is_alone(i):
-                    self.lone[k] = <int32_t> i
-                    k += 1
-            self.lone_known = True
+        self.know_alone()
         k = self.alone[0]
         i = self.lone[min(<Py_ssize_t> (x * k), k - 1)]
         h = 2 - self.head[i]
@@ -374,8 +415,7 @@ cdef class Heads(LinkBinding):
         self.molecules.take(cell, self.species, 1)
         self.head[i] = h + 1
         self.holding[i] = 1
-        self.lone_known = False
-        self.alone[0] += 1
+        self.more_alone(i)
         return self.happened(world, t, ATTACH, i if h == 0 else -1, i if h == 1 else -1, 0.0, 0.0,
                              self.affinity(h, amount))
 
@@ -392,8 +432,7 @@ cdef class Heads(LinkBinding):
         if kind == DETACH:
             chemical = -self.affinity(h, self.molecules.amount(cell, self.species))
         self.head[i] = self.holding[i] = 0
-        self.lone_known = False
-        self.alone[0] -= 1
+        self.less_alone(i)
         return self.happened(world, t, kind, i if h == 0 else -1, i if h == 1 else -1, 0.0, 0.0, chemical)
 
     cdef int change_bundle(self, World* world, double t, Py_ssize_t i, double x) noexcept nogil:
@@ -402,14 +441,21 @@ cdef class Heads(LinkBinding):
         cdef double less = b * self.off[h] if b > 1 else 0.0, more = (self.most - b) * self.hold_on
         cdef double chemical
         if x < less:
-            self.holding[i] = b - 1
+            self.hold_by(world, i, b - 1)
             chemical = self.kT * log_(b * self.off[h] / ((self.most - b + 1) * self.hold_on))
             return self.happened(world, t, LET_GO, i, -1, 0.0, 0.0, chemical)
         if x < less + more:
-            self.holding[i] = b + 1
+            self.hold_by(world, i, b + 1)
             chemical = self.kT * log_((self.most - b) * self.hold_on / ((b + 1) * self.off[h]))
             return self.happened(world, t, HOLD_ON, i, -1, 0.0, 0.0, chemical)
         return 0
+
+    cdef void hold_by(self, World* world, Py_ssize_t i, int n) noexcept nogil:
+        """So many of a bundle hold: one of its link may let go, or no more."""
+        cdef bint matters = self.end[i] != i and min(n, <int> self.holding[i]) == 1
+        self.holding[i] = n
+        if matters:
+            self.rate_at(world, i, self.other[i])
 
     # Walking --------------------------------------------------------------------------------------------------------
 
@@ -442,11 +488,14 @@ cdef class Heads(LinkBinding):
 
     cdef void shift(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         LinkBinding.shift(self, i, j)
+        self.lone_known = False
         if self.head[i] != 0:
             self.move_head(i, j)
 
     cdef void move_head(self, Py_ssize_t i, Py_ssize_t next) noexcept nogil:
-        self.lone_known = False
+        if self.is_alone(i):
+            self.less_alone(i)
+            self.more_alone(next)
         self.head[next], self.holding[next] = self.head[i], self.holding[i]
         self.head[i] = self.holding[i] = 0
 
@@ -454,7 +503,7 @@ cdef class Heads(LinkBinding):
                      double energy) noexcept nogil:
         cdef double fuel = INFINITY
         if self.law == NO_LAW:
-            fuel = self.holding[next] * (-self.fuel if back else self.fuel)
+            fuel = self.holding[next] * (-self.fuel if back else self.fuel) if self.fuel > 0.0 else 0.0
         return self.happened(world, t, BACK if back else FORTH, i, next, energy, 0.0, fuel)
 
     cdef double velocity_at(self, double load) noexcept nogil:
@@ -539,9 +588,8 @@ cdef class Heads(LinkBinding):
                 chemical = self.kT * log_(off_rate_at(&self.task, i, r) * (self.off[h] / rule.k_off) / on) - energy
         self.part(slot, slot)
         self.head[i] = self.holding[i] = 0
-        self.lone_known = False
         if not self.carried:
-            self.alone[0] += 1
+            self.more_alone(other)
         self.changed_at(world, i, other)
         return self.happened(world, t, kind, min(i, other), max(i, other), -energy, 0.0, chemical)
 

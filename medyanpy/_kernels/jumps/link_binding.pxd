@@ -95,7 +95,9 @@ cdef struct Binding:
     double* mean              # (n p,) pN, at both ends of each link: the mean of U'; NULL where none is taken
     int32_t* state            # (n p,) at both ends of each link: its state; NULL where links have one
     const double* spring      # (states, 2) parameters of links in each
-    const int32_t* held       # (n,) whether a head holds a site, also without a link; or NULL
+    const int32_t* held       # (n,) how many heads of a bundle hold a site, also without a link; or NULL
+    const int32_t* head       # (n,) where there are heads: which one is at a site, 1 or 2, or 0
+    double[2] off_part        # of the sum k_off, of each
     Walk walk
     bint walks
 
@@ -120,6 +122,8 @@ cdef class LinkBinding(JumpOperation):
     cdef public object table
     # Whose box its reach has to fit into.
     cdef public object layout
+    # Jumps before this one with sites of this one, in a context: (jump, its row of each, -1 where it has none).
+    cdef public list sharers
     cdef NeighborList neighbors
     cdef Binding task
     cdef list held
@@ -208,7 +212,8 @@ cdef class LinkBinding(JumpOperation):
     # Whether the end i of a link from i to j may be at another site; and bring it there.
     cdef bint may_step(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t next) noexcept nogil
     cdef void step_end(self, World* world, Py_ssize_t i, Py_ssize_t j, Py_ssize_t next) noexcept nogil
-    # Bounds of the links of two sites, and the sums of these.
+    # Bounds of the links of two sites, and the sums of these; and links there have changed.
+    cdef void rate_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
     # For classes with more than links:

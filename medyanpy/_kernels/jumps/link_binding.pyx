@@ -223,26 +223,41 @@ cdef inline bint _is_live(const Binding* t, Py_ssize_t s) noexcept nogil:
     return s < t.end[i] and i < t.other[s]
 
 
+cdef inline double _part_of(const Binding* t, Py_ssize_t i) noexcept nogil:
+    """What the end i of a link has of the rate at which links let go: nothing while several of its bundle hold."""
+    return t.off_part[t.head[i] - 1] if t.head[i] > 0 and t.held[i] <= 1 else 0.0
+
+
+cdef inline double _parts_of(const Binding* t, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    cdef double one, other
+    if t.held == NULL:
+        return 1.0
+    one, other = _part_of(t, i), _part_of(t, j)
+    # Without rounding where it is all.
+    return 1.0 if one > 0.0 and other > 0.0 else one + other
+
+
 cdef void _rate_slot(Binding* t, const World* world, Py_ssize_t s) noexcept nogil:
     """A bound of the rate at which the link in a slot lets go or walks; 0 where it is none, or not the lower one, or in
     another state than the first."""
     cdef double a[3]
     cdef double b[3]
     cdef double d[3]
-    cdef double r
+    cdef double r, part
     cdef Py_ssize_t i = s // t.partners
     t.rate[s] = 0.0
     if not _is_live(t, s) or state_of(t, s) != 0:
         return
+    part = _parts_of(t, i, t.other[s])
     if t.mean != NULL:
-        t.rate[s] = off_rate_at(t, s, 0.0) * (1.0 + 1e-9)
+        t.rate[s] = part * off_rate_at(t, s, 0.0) * (1.0 + 1e-9)
     if t.mean == NULL or t.walks:
         _where_then(t, world, t.measured, i, a)
         _where_then(t, world, t.measured, t.other[s], b)
         displacement(&world.box, a, b, d)
         r = sqrt(dot(d, d))
         if t.mean == NULL:
-            t.rate[s] = _off_bound(&t.rule, r, t.slack)
+            t.rate[s] = part * _off_bound(&t.rule, r, t.slack)
         if t.walks:
             t.rate[s] += _walk_bound(t, world, i, b, r)
             t.rate[s] += _walk_bound(t, world, t.other[s], a, r)
@@ -456,7 +471,7 @@ cdef class LinkBinding(JumpOperation):
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
         self.task.rows = &sites.rows
-        self.task.held = NULL
+        self.task.held = self.task.head = NULL
         self.task.walks = False
         self.task.far = &far[0]
         self.task.then = &then[0, 0]
@@ -468,6 +483,7 @@ cdef class LinkBinding(JumpOperation):
         self.linked = LinkedSites(sites, self.other, self.end, changes, self.state if states > 1 else None)
         self.sharing = NULL
         self.n_sharing = 0
+        self.sharers = []
         self.world = self.written = -1
         self.forget_all()
 
@@ -1193,7 +1209,7 @@ cdef class LinkBinding(JumpOperation):
         self.changed_at(world, i, next)
         self.changed_at(world, next, j)
 
-    cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    cdef void rate_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         cdef Binding* t = &self.task
         cdef Py_ssize_t[2] sites = [i, j]
         cdef Py_ssize_t b, s, first, last
@@ -1207,6 +1223,9 @@ cdef class LinkBinding(JumpOperation):
                 _add(t, b)
                 _find(t, b)
         self.add_rates()
+
+    cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        self.rate_at(world, i, j)
         self.found_at += self.found_at == self.n_changes[0]
         self.n_changes[0] += 1
 
