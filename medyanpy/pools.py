@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+from math import log, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -150,6 +150,12 @@ class MoleculePool(Described, Guarded):
         """
         look_up(dict.fromkeys((*self.species, *self.concentrations)), name, "species", UnknownNameError)
         return Species(self, name)
+
+    def made(self, change: Mapping[str, int]) -> tuple[dict[tuple["MoleculePool", str], int], float]:
+        """Return how many molecules of each counted species are made, and the logarithm of the concentrations of the
+        reservoirs whose molecules are made, > 0."""
+        fixed = (n * log(self.concentrations[name]) for name, n in change.items() if name in self.concentrations)
+        return {(self, name): n for name, n in change.items() if name in self.species}, sum(fixed)
 
     @property
     @abstractmethod

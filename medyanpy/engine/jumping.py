@@ -10,6 +10,7 @@ from medyanpy._kernels.jumps.jump import Jumps
 from medyanpy.core.letters import LETTERS
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
+from medyanpy.jumps._balance import Company
 from medyanpy.jumps._base import Counts, Jump
 from medyanpy.kicks import Explicit
 
@@ -41,9 +42,10 @@ class Event(NamedTuple):
     jump, kind : str
         Name of the jump in the system, and one of its `kinds`.
     a, b : int
-        Its place; of `LinkBinding` the rows of the sites `a` and `b`, of `TrialMoves` the first bead that moves.
+        Its place; of `LinkBinding` the rows of the sites `a` and `b`, of `TrialMoves` the first bead that moves, of
+        `Reactions` of beads their ids in the order of the kind; -1: none.
     energy : float, pN nm
-        Change of the energy.
+        Change of the energy, potential and kinetic.
     chemical_energy : float, pN nm
         kT times the logarithm of the rates there and back, plus `energy`; inf of an irreversible event.
     """
@@ -75,6 +77,9 @@ class Jumping:
         self.integrator: SplittingIntegrator = integrator
         self._layout = layout
         self.clock: np.ndarray = np.zeros(3)
+        together = Company(self.jumps, system._pools)
+        for jump in self.jumps:
+            jump.beside(together)
         for name, jump in zip(self.names, self.jumps, strict=True):
             swells = any(pool.inside is not None for pool in jump.pools)
             if (jump.moves_beads or swells) and not isinstance(integrator.kick, Explicit):
@@ -91,6 +96,7 @@ class Jumping:
             pool.check_use(name, self.jumps, system.forces)
         self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         for jump, operation in zip(self.jumps, self.operations, strict=True):
+            operation.company = together
             operation.inside = next((layout.pools[pool] for pool in jump.pools if pool.inside is not None), None)
         self._versions = [jump.version for jump in self.jumps]
         self._letters: dict[tuple[str, int], Jumps] = {}

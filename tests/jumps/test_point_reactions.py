@@ -351,7 +351,7 @@ def test_a_macroscopic_rate_is_that_of_the_temperature_of_the_run(kT):
         points, "A + B <-> C", reach=reach, macroscopic_rate=0.9 * most, dissociation_constant=0.3
     ))  # fmt: skip
     mp.Simulation(system, mp.BAGOGABIntegrator(0.05, kT=kT, seed=1), threads=1).step(1)
-    forth, back = jump._form.found(kT).rates
+    forth, back = jump._form.found(kT)
     assert macroscopic_rate(forth, reach, 2.0 * kT, 6 / mesh.area) == pytest.approx(0.9 * most, rel=1e-9)
     assert back == pytest.approx(0.3 * forth * np.pi * reach**2, rel=1e-12)
     assert not jump.driven
