@@ -48,6 +48,10 @@ class Event(NamedTuple):
         Change of the energy, potential and kinetic.
     chemical_energy : float, pN nm
         kT times the logarithm of the rates there and back, plus `energy`; inf of an irreversible event.
+    kinetic_energy : float, pN nm
+        The kinetic part of `energy`.
+    c : int
+        A third one: of A + B -> C and C -> A + B the id of what the kind names last; -1 of others.
     """
 
     step: int
@@ -58,6 +62,8 @@ class Event(NamedTuple):
     b: int
     energy: float
     chemical_energy: float
+    kinetic_energy: float
+    c: int
 
 
 class Jumping:
@@ -257,7 +263,8 @@ class Jumping:
             taken = operation.taken()
             a, b = jump.ids(operation, taken["a"], taken["b"])
             kinds = [jump.kinds[kind] for kind in taken["kind"]]
-            columns = ((taken["step"] + 1), taken["time"], a, b, taken["energy"], taken["chemical"])
+            named = (taken[key] for key in ("energy", "chemical", "kinetic", "c"))
+            columns = ((taken["step"] + 1), taken["time"], a, b, *named)
             for kind, step, time, *numbers in zip(kinds, *(c.tolist() for c in columns), strict=True):
                 events.append(Event(step, time, name, kind, *numbers))
         events.sort(key=lambda event: event[:2])
