@@ -160,8 +160,8 @@ class PointForm(SpeciesForm):
     """Reactions of beads, as `Reactions` asks for them."""
 
     def __init__(
-        self, jump: "Jump", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any = None, pool: Any = None,
-        momenta: Any = None, ways: tuple[OneWay, ...] | None = None,
+        self, jump: "FormedJump", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any = None,
+        pool: Any = None, momenta: Any = None, ways: tuple[OneWay, ...] | None = None,
     ) -> None:  # fmt: skip
         if pool is not None and not isinstance(pool, MoleculePool):
             raise ParameterError(f"{jump.name}: pool must be a Pool or Compartments, not {shown(pool)}")
