@@ -100,6 +100,7 @@ class Jumping:
                 _check_birth(name, handle, system)
         for name, pool in system._pools.items():
             pool.check_use(name, self.jumps, system.forces)
+            pool.check_membranes(name, system.topology.membranes)
         self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         for jump, operation in zip(self.jumps, self.operations, strict=True):
             operation.company = together

@@ -1,6 +1,7 @@
 """Reactions among the molecules of a pool or a grid: the form of `Reactions` for these."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,8 +155,18 @@ class NetworkForm:
     def weigh(self, operation: Network, schedule: Any) -> None:
         """Feel no forces."""
 
-    def fastest(self, kT: float | None) -> None:
-        return None
+    def fastest(self, kT: float | None) -> float | None:
+        """Return the rate of the fastest event of one molecule at the start; None where one clock has all of the pool,
+        so that cutting its time changes nothing."""
+        if not any(jump is not self.jump and self.pool in jump.pools for jump in self.jump._together()):
+            return None
+        known = (*self.pool.species, *self.pool.concentrations)
+        out: float = 0.0
+        for channel, rate in zip(self.channels, self.rates.tolist(), strict=True):
+            of = [self.pool.concentration_at_start(known.index(name)) for name in channel.reactants]
+            # Of each of those that meet, by the others.
+            out = max(out, *(rate * prod(of[:i] + of[i + 1 :]) for i in range(len(of))), 0.0)
+        return out
 
     def notes(self, look: Any) -> list[str]:
         return []

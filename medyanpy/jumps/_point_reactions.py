@@ -398,9 +398,12 @@ class PointForm(SpeciesForm):
     def fastest(self, kT: float | None) -> float | None:
         if kT is None:
             return None
-        rates = zip(self._ways, self.found(kT), strict=True)
-        # Not those of molecules of a pool, and of what comes from nothing.
-        return max((rate for way, rate in rates if way.taken < 0 <= max(way.reactants, default=-1)), default=None)
+        rates = [
+            rate * (1.0 if way.taken < 0 or self._pool is None else self._pool.concentration_at_start(way.taken))
+            # Not that of what comes from nothing.
+            for way, rate in zip(self._ways, self.found(kT), strict=True) if way.reactants
+        ]  # fmt: skip
+        return max(rates, default=None)
 
     def notes(self, look: "Look") -> list[str]:
         """Return, for each reaction of two beads, how well steps resolve it, and what follows."""
