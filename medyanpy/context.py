@@ -272,7 +272,8 @@ class Context(Displayed, Settable):
         -------
         Listener
             ``heard()`` returns all events until now, in the order of time, and ``forget(n)`` drops the first n. An
-            event is a named tuple ``(step, time, jump, kind, a, b, energy, chemical_energy)``, as in `EventReporter`.
+            event is a named tuple ``(step, time, jump, kind, a, b, energy, chemical_energy, kinetic_energy, c)``, as in
+            `EventReporter`.
         """
         return self._schedule.jumping.listen()
 

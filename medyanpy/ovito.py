@@ -27,10 +27,10 @@ __all__ = ["TrajectoryReader"]
 class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore]
     """Reads what `TrajectoryReporter` wrote, or is writing, with all segments.
 
-    Particles are the beads that are there in a frame, with types named like handles, permanent ids as identifiers, and
-    true radii; rigid bodies are ellipsoids that turn. Links of filaments and rods, and those that jumps have bound, are
-    bonds, with types named like the handle or the jump. Each membrane is a `TriangleMesh` of its name. Step, time and
-    energies are attributes.
+    Particles are the beads that are there in a frame, with types named like handles or species, permanent ids as
+    identifiers, and true radii; rigid bodies are ellipsoids that turn. Links of filaments and rods, and those that
+    jumps have bound, are bonds, with types named like the handle or the jump. Each membrane is a `TriangleMesh` of its
+    name. Step, time and energies are attributes.
 
     A periodic box is the simulation cell; in open directions it reaches as far as particles do. Particles and membranes
     are where pictures show them: by images in the cell, filaments and membranes as wholes, and triangles across its

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+from math import log, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -151,6 +151,12 @@ class MoleculePool(Described, Guarded):
         look_up(dict.fromkeys((*self.species, *self.concentrations)), name, "species", UnknownNameError)
         return Species(self, name)
 
+    def made(self, change: Mapping[str, int]) -> tuple[dict[tuple["MoleculePool", str], int], float]:
+        """Return how many molecules of each counted species are made, and the logarithm of the concentrations of the
+        reservoirs whose molecules are made, > 0."""
+        fixed = (n * log(self.concentrations[name]) for name, n in change.items() if name in self.concentrations)
+        return {(self, name): n for name, n in change.items() if name in self.species}, sum(fixed)
+
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
@@ -177,6 +183,9 @@ class MoleculePool(Described, Guarded):
     def diffuses(self) -> bool:
         """True if molecules hop between cells."""
         return False
+
+    def check_membranes(self, name: str, membranes: "Sequence[Membrane]") -> None:
+        """Refuse membranes with which its volume makes no sense, when a Context is made; ParameterError."""
 
     def check_use(self, name: str, jumps: "Sequence[Jump]", forces: "Sequence[Force]") -> None:
         """Refuse jumps and forces under which it would silently not do what it describes; ParameterError."""
@@ -312,7 +321,7 @@ class Compartments(MoleculePool):
 
     Hops and reactions happen in `jumps.Reactions`, which may have no reactions. The sides are closed, or lead to the
     other side. Jumps take molecules from the cell in which they happen; a place outside of a closed grid has the
-    nearest cell.
+    nearest cell. Cells know nothing of membranes: water on both sides of a sheet is one.
 
     Parameters
     ----------
@@ -337,6 +346,7 @@ class Compartments(MoleculePool):
     ------
     ParameterError
         Counts that are not whole, negative, or of another shape. Diffusion of what is not counted. No species at all.
+        When a Context is made: a closed membrane that lies in several cells.
 
     Examples
     --------
@@ -402,6 +412,25 @@ class Compartments(MoleculePool):
     def _bound(self, counts: np.ndarray) -> PoolCounts:
         fixed = list(self.concentrations.values())
         return PoolCounts(counts, self.cell_volume, fixed, self.cells, self.size, self.origin, self.periodic)
+
+    def check_membranes(self, name: str, membranes: "Sequence[Membrane]") -> None:
+        """Refuse a closed membrane that lies in several cells: some have water of both of its sides, and molecules
+        would go through it from cell to cell."""
+        for membrane in membranes:
+            if not membrane.mesh.is_closed or membrane.mesh.box is not None:
+                continue
+            at = np.floor((membrane.positions - self.origin) / self.size).astype(np.int64)
+            if not self.periodic and not ((at >= 0) & (at < self.cells)).all(axis=1).any():
+                continue
+            own = at % self.cells if self.periodic else np.clip(at, 0, np.subtract(self.cells, 1))
+            found = np.unique(own, axis=0)
+            if len(found) > 1:
+                raise ParameterError(
+                    f"{name}: the closed membrane {membrane.name!r} cuts its cells: it lies in {len(found)} of them, "
+                    f"as in {tuple(found[0].tolist())}, so that molecules would pass through it, with the water of "
+                    "both sides. Give a Pool of the volume on each side, inside= for the one within, or cells of which "
+                    "one holds all of it"
+                )
 
     def hops(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return D (n_species,), 1/h² of the six faces, the cell through each (n_cells, 6) int32 or -1, and the sum of

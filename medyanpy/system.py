@@ -12,6 +12,7 @@ from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, sho
 from medyanpy.forces import Force
 from medyanpy.hydrodynamics import RotnePrager
 from medyanpy.jumps import Jump
+from medyanpy.jumps._balance import Company
 from medyanpy.pools import MoleculePool
 from medyanpy.topology import Topology
 
@@ -190,13 +191,23 @@ class System(Displayed, Guarded):
             what.check(self.topology, self.forces)
         names.append(self._unique_name(what, unique_name))
         members.append(what)
+        self._acquaint()
         return what
+
+    def _acquaint(self) -> None:
+        """Let jumps know each other."""
+        together = Company(self._jumps)
+        for jump in self._jumps:
+            jump.beside(together)
 
     def _remove(self, noun: str, what: Force | Jump) -> None:
         members, names = self._all(noun)
         for i, one in enumerate(members):
             if one is what:
                 del members[i], names[i]
+                if isinstance(what, Jump):
+                    what.beside((what,))
+                    self._acquaint()
                 return
         raise ParameterError(f"remove_{noun}: {what!r} is not in this system")
 

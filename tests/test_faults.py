@@ -145,7 +145,7 @@ def reacting(word, counts, far=None, **numbers):
 
 
 @fault("point_reactions.pyx", "create", "NO_ROOM", "PointReactions",
-       "a bead of species 'B' cannot be created: all 4 rows of these beads are taken")
+       r"jump react: a bead of species 'B' cannot be created: all 4 rows of these beads are taken\. Give more room: ")
 def more_points_than_there_are_rows():
     return reacting("C -> A + B", {"C": 4}, reach=0.5)
 
@@ -212,7 +212,7 @@ def more_partners_than_a_reaction_allows_for():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1.5, most_partners=1)
 
 
-@fault("point_reactions.pyx", "attempt", "TOO_FAR", "PointReactions", "looking for what is near it along the surface")
+@fault("point_reactions.pyx", "attempt", "TOO_FAR", "PointReactions", "lines of a reaction wind around.*shorter reach=")
 def straight_lines_that_wind_around_a_sphere():
     return reacting("A + B -> C", {"A": 1, "B": 3}, reach=1e3)
 

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from builders import refuses
+from builders import refuses, uneven_sheet
 
 import medyanpy as mp
 
@@ -285,3 +285,25 @@ def test_units_of_rates_between_two():
     k = 11.6 * mp.units.per_micromolar_second
     assert k / 1e9 * 602.214076 == pytest.approx(11.6, rel=1e-12)
     assert mp.units.micrometer2_per_second == 1e6
+
+
+@pytest.mark.parametrize(("place", "periodic", "cut"), [
+    ((5.0, 5.0, 5.0), False, True), ((2.5, 2.5, 2.5), False, False), ((2.5, 2.5, 2.5), True, False),
+    ((0.2, 2.5, 2.5), True, True), ((0.2, 2.5, 2.5), False, False), ((30.0, 5.0, 5.0), False, False),
+    ((9.5, 5.0, 2.5), False, True),
+])  # fmt: skip
+def test_a_grid_refuses_closed_membranes_that_cut_its_cells(place, periodic, cut):
+    """Those within one cell, at a closed side of it or elsewhere do not, and open sheets never."""
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(1.0, 1)
+    topology.add_membrane(mesh.with_vertices(mesh.vertices + place), vertex_mass=1.0, fixed=True, name="vesicle")
+    topology.add_membrane(uneven_sheet(), vertex_mass=1.0, fixed=True, name="sheet")
+    system = mp.System(topology)
+    grid = system.add_pool(mp.Compartments((2, 2, 2), size=5.0, counts={"A": 5}, periodic=periodic))
+    system.add_jump(mp.jumps.Reactions(grid, []))
+    integrator = mp.BAGOGABIntegrator(0.1, kT=1.0)
+    if cut:
+        refuses(mp.ParameterError, "Compartments: the closed membrane 'vesicle' cuts its cells", mp.Context, system,
+                integrator)  # fmt: skip
+    else:
+        mp.Context(system, integrator)

@@ -14,7 +14,7 @@ from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.core.columns import SPECIES
 from medyanpy.core.kinds import Kind
-from medyanpy.core.species import OfSpecies, Species
+from medyanpy.core.species import OfSpecies, Species, counts_in
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
@@ -290,6 +290,10 @@ class Handle(Guarded):
 class HandleOfSpecies(Handle):
     """Beads that may be of species: a column of the state tells of which each is now."""
 
+    def __repr__(self) -> str:
+        species = f" of {', '.join(one.name for one in self._species)}" if self._species else ""
+        return f"{super().__repr__()[:-1]}{species})"
+
     @property
     def species(self) -> tuple[Species, ...]:
         """Species that beads may be of, in the order given: each has ``name``, ``mass`` and ``friction``."""
@@ -300,9 +304,8 @@ class HandleOfSpecies(Handle):
         return OfSpecies(self, species)
 
     def counts(self, state: "State") -> dict[str, int]:
-        """Return the number of beads of each species in a state, by name."""
-        now = state.column(SPECIES.name)[state.living(self)]
-        return {one.name: int(np.count_nonzero(now == i)) for i, one in enumerate(self._species)}
+        """Return the number of beads of each species in a state, or a frame of a trajectory, by name."""
+        return counts_in(self, state)
 
 
 def adder_of(cls: type[Handle], topology: "Topology") -> Callable[..., Handle]:

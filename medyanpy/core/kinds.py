@@ -286,10 +286,11 @@ class Kind(Guarded):
     # Files and pictures --------------------------------------------------------------------------------------
 
     def beside_frames(self) -> dict[str, Any]:
-        """Return what a trajectory holds of these beads beside frames, by name: bool, int, str, Surface, an array, or
-        an array and its unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,), where chains begin and
-        end, have a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
-        return {"fixed": self.handle.fixed, "in_space": self.in_space}
+        """Return what a trajectory holds of these beads beside frames, by name: bool, int, str, a list of str, Surface,
+        an array, or an array and its unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,), where
+        chains begin and end, have a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
+        species = {"species": [one.name for one in self.handle._species]} if self.handle._species else {}
+        return {"fixed": self.handle.fixed, "in_space": self.in_space, **species}
 
     def beside_one(self) -> dict[str, Any]:
         """Return `beside_frames`, and ``"mass"``, of one bead that jumps have added."""

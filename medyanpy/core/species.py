@@ -1,6 +1,7 @@
 """Species: what a bead of a handle is now, and may become."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from medyanpy.state import State
 
 __all__ = [
-    "OfSpecies", "Species", "by_species", "counted", "numbers_of", "of_species", "selected", "species_of",
-    "told_by_species", "wholes",
+    "OfSpecies", "Species", "by_species", "counted", "counts_in", "names_of_species", "numbers_of", "of_species",
+    "selected", "species_of", "told_by_species", "wholes",
 ]  # fmt: skip
 
 # What species have by forces on them, and how it is given.
@@ -131,6 +132,22 @@ def told_by_species(beside: Mapping[str, Any], numbers: Any) -> dict[str, Any]:
     return out
 
 
+def counts_in(handle: Any, state: Any) -> dict[str, int]:
+    """Return the number of beads of each species of a handle in a state or frame, by name."""
+    now = state.column(SPECIES.name)[state.living(handle)]
+    return {one.name: int(np.count_nonzero(now == i)) for i, one in enumerate(handle._species)}
+
+
+def names_of_species(handles: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return, for each handle with species by its name, names of these: with that of the handle where another handle
+    has the same, or is called so."""
+    several = Counter([*handles, *(one for names in handles.values() for one in names)])
+    return {
+        handle: [one if several[one] == 1 else f"{one} of {handle}" for one in names]
+        for handle, names in handles.items() if names
+    }  # fmt: skip
+
+
 class OfSpecies:
     """Beads of a handle that are of one species, whichever these are at a time; made by ``handle.of(name)``.
 
@@ -142,10 +159,10 @@ class OfSpecies:
         Of the species in ``handle.species``.
     """
 
-    def __init__(self, handle: "Handle", name: str) -> None:
+    def __init__(self, handle: Any, name: str) -> None:
         names = {one.name: i for i, one in enumerate(handle._species)}
         self.number: int = look_up(names, name, f"species of {handle.name!r}", ParameterError)
-        self.handle = handle
+        self.handle: Handle = handle
         self.name = name
 
     def __repr__(self) -> str:
@@ -158,7 +175,7 @@ class OfSpecies:
         return hash((self.handle, self.number))
 
     def rows(self, state: "State") -> np.ndarray:
-        """Return the rows of these beads in a state, (k,) int, ascending."""
+        """Return the rows of these beads in a state, or a frame of a trajectory, (k,) int, ascending."""
         rows = state.living(self.handle)
         return np.asarray(rows[state.column(SPECIES.name)[rows] == self.number])
 

@@ -14,7 +14,6 @@ from medyanpy.analysis.estimates import mean_of
 from medyanpy.demo.membrane import AREA_MODULUS, BENDING_MODULUS, facts_of, size_of
 from medyanpy.demo.registry import Option, demo
 from medyanpy.demo.report import KT, TEMPERATURE, Demo, Line, Report, bound_line, energy_missing, not_measured, z_line
-from medyanpy.visualize import draw
 
 FREQUENCY, START, EDGE = 8, 9.5, 10.0  # 642 vertices; nm: of edges at the start, and where nothing pulls at them.
 VOLUME_MODULUS = 0.083  # pN/nm²
@@ -104,7 +103,7 @@ def run_reactions_demo(report: Report, pairs: int) -> Demo:
     watch = Watch(points)
     look = mp.reporters.Callback(LOOK, watch.look, include=("positions", "energy"))
     integrator = mp.SplittingIntegrator("JBAGOGABJ", TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
-    _, state = report.run(system, integrator, reporters=[look], drawn_by=_picture)
+    _, state = report.run(system, integrator, reporters=[look], colors=COLORS)
     end = mp.TriangleMesh(state.positions[points.membrane.beads], state.faces[points.membrane.name])
     return report.finish(
         end, system.topology, watch.lines(pairs, wanted), mesh=facts_of(mesh, "vesicle"), notes=notes, pairs=pairs,
@@ -135,21 +134,3 @@ def _build(mesh: mp.TriangleMesh, pairs: int, wanted: float, seed: int) -> tuple
         )
     )
     return points, system
-
-
-def _picture(simulation: mp.Simulation, path: Any, **looks: Any) -> None:
-    """Draw points of each species in its colour: a handle for each, on the mesh as it is."""
-    state = simulation.context.get_state(positions=True)
-    vesicle, points = simulation.topology.membranes[0], simulation.topology.point_handles[0]
-    topology = mp.Topology()
-    mesh = mp.TriangleMesh(state.positions[vesicle.beads], state.faces[vesicle.name])
-    drawn = topology.add_membrane(mesh, MASS, FRICTION, name=vesicle.name)
-    for name in COLORS:
-        rows = np.searchsorted(points.beads, points.of(name).rows(state))
-        if len(rows):
-            topology.add_intriangle_points(
-                drawn, triangles=state.intriangle.triangles[rows], barycentric=state.intriangle.barycentric[rows],
-                mass=MASS, friction=FRICTION, name=name,
-            )  # fmt: skip
-    integrator = mp.BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE)
-    draw(mp.Context(mp.System(topology), integrator, 1), path, colors=COLORS, **looks)

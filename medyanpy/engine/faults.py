@@ -10,6 +10,8 @@ from medyanpy._kernels.core.program import ProgramFault
 from medyanpy._kernels.core.program import Sequence as Operations
 from medyanpy._kernels.letters.kick import Kick
 from medyanpy._tools.locking import Turn
+from medyanpy.beads import GrowingFilaments
+from medyanpy.core.handles import MAX_IDS
 from medyanpy.engine.mesh_quality import keepers_at
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
@@ -44,14 +46,15 @@ _CAUSES = {
     "the forces can have given it. ",
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
     "timestep, or their unit is another (1/s)",
-    "no room": "a bead{species} cannot be created: all {room} rows of these beads are taken, the room of a filament "
-    "ends here, or all 2**48 ids are given. Give them more room: capacity=, or capacity_links= of filaments, when they "
-    "are added, or handle.reserve(...) inside topology.edit(). The state is from before; a run can be resumed with "
-    "more room",
+    "no room": "a bead{species} cannot be created: {full}, or handle.reserve(...) inside topology.edit(). The state is "
+    "from before; a run can be resumed with more room",
     "in wall": "its sphere overlaps the wall of the hydrodynamic interactions: its centre is {value:.3g} nm from it. "
     "No force keeps it away, or the timestep is too large for that force",
     "no root": "Lanczos' method does not settle for the hydrodynamic interactions (last change {value:.1e}): friction "
     "over mass differs by too much between beads, or positions are not what they should be. A larger tolerance= may do",
+    "lines wind": "straight lines of a reaction wind around the mesh: more than 4096 edges open from one point to "
+    "places within its reach, which is many times the edges of the triangles here, or triangles have become slivers. "
+    "Give a shorter reach=, or a coarser mesh",
     "too far": "looking for what is near it along the surface does not end: the range of the force is more than a "
     "hundred times the edges of the triangles here, or triangles have become slivers. Try a shorter range or a coarser "
     "mesh",
@@ -220,11 +223,17 @@ class Faults:
         species = ""
         if fault.kind == "no room" and handle is not None and 0 < fault.value <= len(handle._species):
             species = f" of species {handle._species[int(fault.value) - 1].name!r}"
+        full = f"all {room} rows of these beads are taken. Give more room: capacity= when they are added"
+        if isinstance(handle, GrowingFilaments):
+            full = "the room of a filament ends here. Give more: capacity_links= or capacity_filaments= when added"
+        if self.store.room is not None and int(self.store.next_id[0]) >= MAX_IDS:
+            full = "all 2**48 ids are given. Begin with a new topology"
         of_shape = fault.kind == "degenerate triangle"
         keep = self._keep(fault.bead).replace("keeps", "keeps its") if of_shape else ""
-        cause = _CAUSES.get(fault.kind, fault.kind).format(
+        kind = "lines wind" if fault.kind == "too far" and jump is not None else fault.kind
+        cause = _CAUSES.get(kind, kind).format(
             value=fault.value, error=error, energy=energy, room=room, row=row, keep=keep, axis=axis, half=half,
-            species=species,
+            species=species, full=full,
         )
         if started and overlap is not None:
             cause = f"{overlap.text}: {MINIMISE}"

@@ -10,6 +10,7 @@ from medyanpy._kernels.jumps.jump import Jumps
 from medyanpy.core.letters import LETTERS
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
+from medyanpy.jumps._balance import Company
 from medyanpy.jumps._base import Counts, Jump
 from medyanpy.kicks import Explicit
 
@@ -41,11 +42,16 @@ class Event(NamedTuple):
     jump, kind : str
         Name of the jump in the system, and one of its `kinds`.
     a, b : int
-        Its place; of `LinkBinding` the rows of the sites `a` and `b`, of `TrialMoves` the first bead that moves.
+        Its place; of `LinkBinding` the rows of the sites `a` and `b`, of `TrialMoves` the first bead that moves, of
+        `Reactions` of beads their ids in the order of the kind; -1: none.
     energy : float, pN nm
-        Change of the energy.
+        Change of the energy, potential and kinetic.
     chemical_energy : float, pN nm
         kT times the logarithm of the rates there and back, plus `energy`; inf of an irreversible event.
+    kinetic_energy : float, pN nm
+        The kinetic part of `energy`.
+    c : int
+        A third one: of A + B -> C and C -> A + B the id of what the kind names last; -1 of others.
     """
 
     step: int
@@ -56,6 +62,8 @@ class Event(NamedTuple):
     b: int
     energy: float
     chemical_energy: float
+    kinetic_energy: float
+    c: int
 
 
 class Jumping:
@@ -75,6 +83,9 @@ class Jumping:
         self.integrator: SplittingIntegrator = integrator
         self._layout = layout
         self.clock: np.ndarray = np.zeros(3)
+        together = Company(self.jumps, system._pools)
+        for jump in self.jumps:
+            jump.beside(together)
         for name, jump in zip(self.names, self.jumps, strict=True):
             swells = any(pool.inside is not None for pool in jump.pools)
             if (jump.moves_beads or swells) and not isinstance(integrator.kick, Explicit):
@@ -89,8 +100,10 @@ class Jumping:
                 _check_birth(name, handle, system)
         for name, pool in system._pools.items():
             pool.check_use(name, self.jumps, system.forces)
+            pool.check_membranes(name, system.topology.membranes)
         self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         for jump, operation in zip(self.jumps, self.operations, strict=True):
+            operation.company = together
             operation.inside = next((layout.pools[pool] for pool in jump.pools if pool.inside is not None), None)
         self._versions = [jump.version for jump in self.jumps]
         self._letters: dict[tuple[str, int], Jumps] = {}
@@ -264,7 +277,8 @@ class Jumping:
             taken = operation.taken()
             a, b = jump.ids(operation, taken["a"], taken["b"])
             kinds = [jump.kinds[kind] for kind in taken["kind"]]
-            columns = ((taken["step"] + 1), taken["time"], a, b, taken["energy"], taken["chemical"])
+            named = (taken[key] for key in ("energy", "chemical", "kinetic", "c"))
+            columns = ((taken["step"] + 1), taken["time"], a, b, *named)
             for kind, step, time, *numbers in zip(kinds, *(c.tolist() for c in columns), strict=True):
                 events.append(Event(step, time, name, kind, *numbers))
         events.sort(key=lambda event: event[:2])

@@ -11,7 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from medyanpy._tools.images import box_lengths, displacement
+from medyanpy.core.columns import SPECIES
 from medyanpy.core.sites import joined_beads
+from medyanpy.core.species import names_of_species
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frame, Trajectory
@@ -78,8 +80,8 @@ class Particles:
 class Contents:
     """Content of the frames of a trajectory, for other programs.
 
-    `handles` are those whose beads are particles, `types` their names, `chains` those with links, and `jumps` those
-    that bind links. `bond_types` are both of these, and what else joins beads.
+    `handles` are those whose beads are particles, and `types` their names, or those of their species. `chains` are
+    those with links, and `jumps` those that bind links. `bond_types` are both of these, and what else joins beads.
     """
 
     def __init__(self, trajectory: Trajectory) -> None:
@@ -89,7 +91,11 @@ class Contents:
         self.handles: dict[str, TrajectoryHandle] = {
             name: handle for name, handle in trajectory.handles.items() if handle.in_space
         }
-        self.types: list[str] = list(self.handles)
+        species = names_of_species({name: handle.species for name, handle in self.handles.items()})
+        of = {name: species.get(name, [name]) for name in self.handles}
+        #: The handle of each type.
+        self.handle_of: list[str] = [name for name, own in of.items() for _ in own]
+        self.types: list[str] = [one for own in of.values() for one in own]
         self.membranes: list[str] = [name for name, handle in self.handles.items() if handle.faces is not None]
         self.chains: list[str] = [name for name, handle in self.handles.items() if handle.links is not None]
         self.jumps: list[str] = trajectory[-1].jumps if len(trajectory) else []
@@ -159,7 +165,9 @@ class Contents:
             handle, own = frame.handles[name], number[there]
             beside = frame.beside(handle)
             among = np.flatnonzero(alive[handle.beads])
-            types[own], masses[own] = self.types.index(name), handle.mass[among]
+            types[own], masses[own] = self.handle_of.index(name), handle.mass[among]
+            if handle.species:
+                types[own] += frame.column(SPECIES.name)[there]
             radii[own] = radii_of(frame, handle)[among]
             if "semi_axes" in beside:
                 semi_axes[own] = beside["semi_axes"][among]

@@ -12,6 +12,7 @@ import numpy as np
 from medyanpy.beads import COLUMNS
 from medyanpy.core.columns import BEADS, SPECIES, SUBUNITS
 from medyanpy.core.sites import Sites
+from medyanpy.core.species import OfSpecies, Species, counts_in
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
@@ -66,6 +67,9 @@ class TrajectoryHandle:
         Which columns these are, as `Column.of`; empty where there are none.
     inertia : (n, 3) float array or None, pN s² nm
         Of oriented beads: principal moments of inertia.
+    species : tuple of str
+        Names of the species that its beads may be of, in the order of their numbers; empty of others, and of files that
+        do not tell.
     beside : dict
         All that stands beside the frames under a name of its own, such as ``"radius"``; see `Kind.beside_frames`.
     """
@@ -128,6 +132,24 @@ class TrajectoryHandle:
     @property
     def inertia(self) -> np.ndarray | None:
         return self.beside.get("inertia")
+
+    @property
+    def species(self) -> tuple[str, ...]:
+        return tuple(self.beside.get("species", ()))
+
+    @property
+    def _species(self) -> tuple[Species, ...]:
+        if not self.species:
+            raise ParameterError(f"{self.name!r} has no species, or they have no names in this file")
+        return tuple(Species(name, np.nan, np.nan) for name in self.species)
+
+    def of(self, species: str) -> OfSpecies:
+        """Return its beads of one species, whichever these are in a frame; ParameterError for an unknown name."""
+        return OfSpecies(self, species)
+
+    def counts(self, frame: Any) -> dict[str, int]:
+        """Return the number of beads of each species in a frame, by name; ParameterError where they have none."""
+        return counts_in(self, frame)
 
     @property
     def points(self) -> slice | np.ndarray | None:
@@ -346,6 +368,8 @@ def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
     for group, of, (name, kind, beads) in zip(groups, columns, found, strict=True):
         beside = {key: _read_beside(dataset) for key, dataset in group.items() if key != "rows"}
         beside |= {key: value for key, value in group.attrs.items() if key not in _HEAD}
+        if "species" in beside:
+            beside["species"] = list(map(str, beside["species"]))
         beside["fixed"] = bool(group.attrs["fixed"])
         own, rows = mass[beads], None  # type: np.ndarray, slice | np.ndarray | None
         if of:

@@ -7,12 +7,13 @@ from typing import Any, overload
 import numpy as np
 
 from medyanpy._tools.images import Box, box_shown, in_words
-from medyanpy._tools.names import plainly_called
+from medyanpy._tools.names import look_up, plainly_called
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy.beads import COLUMNS
 from medyanpy.core.columns import BEADS, SPECIES
+from medyanpy.core.handles import Handle
 from medyanpy.core.sites import Sites, ends_of
 from medyanpy.core.species import of_species, told_by_species
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
@@ -86,8 +87,15 @@ class Frame(Snapshot):
     def alive(self) -> np.ndarray:
         return self.ids >= 0
 
-    def living(self, handle: TrajectoryHandle) -> np.ndarray:
-        """Return the rows of the beads of a handle that are there in this frame, (k,), ascending."""
+    def living(self, handle: TrajectoryHandle | Handle) -> np.ndarray:
+        """Return the rows of the beads of a handle that are there in this frame, (k,), ascending; of a handle of the
+        topology that was simulated, too, which is found by its name."""
+        if isinstance(handle, Handle):
+            own = look_up(self.handles, handle.name, "handle of this frame", TopologyError)
+            names = tuple(one.name for one in handle._species)
+            if own.kind != handle.kind.name or (own.species and own.species != names):
+                raise TopologyError(f"living: {handle!r} is another in this trajectory: {own.kind}, {own.species}")
+            handle = own
         if not isinstance(handle, TrajectoryHandle):
             raise TopologyError(f"living: handle must be one of frame.handles, not {shown(handle)}")
         return np.asarray(handle.beads[self.alive[handle.beads]])

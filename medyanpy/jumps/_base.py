@@ -2,7 +2,7 @@
 
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from medyanpy.core.handles import Handle
 from medyanpy.core.sites import Sites
 from medyanpy.errors import ParameterError, PerformanceWarning, TopologyError
 from medyanpy.forces import Force
+from medyanpy.jumps._balance import Balance, Company
 from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
@@ -72,9 +73,10 @@ class Jump(Parameterized):
 
     #: For authors: help() of other jumps leaves these out.
     _hooks = frozenset(
-        "arrays_shown beside_frames bind births carry changed_box check check_room check_state domains driven fastest "
-        "flips_edges_of forces ids in_frames joined kinds log_weight meet moves_beads naming needs_temperature notes "
-        "pools remarks remakes remarks_on_cost shown stirs update weigh without".split()
+        "arrays_shown balances beside beside_frames bind births carry changed_box check check_room "
+        "check_state domains driven fastest flips_edges_of forces ids in_frames joined kinds log_weight meet "
+        "moves_beads naming needs_temperature notes pools remakes remarks remarks_on_cost shown stirs update "
+        "weigh without".split()
     )
 
     every: int = argument("", "See `Jump`.", default=1, kw_only=True)
@@ -84,6 +86,8 @@ class Jump(Parameterized):
         super()._take(given)
         self.every = whole_number(f"{self.name}: every", given["every"], at_least=1, at_most=2**31 - 1)
         self._contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+        #: All jumps of the system that it was last added to; None before.
+        self._company: Company | None = None
 
     @property
     def counts(self) -> Counts:
@@ -246,6 +250,20 @@ class Jump(Parameterized):
         for force in self.forces:
             if not any(force is one for one in forces):
                 raise ParameterError(f"{self.name}: {force!r} must be in the system first: system.add_force(...)")
+
+    def beside(self, jumps: "Sequence[Jump]") -> None:
+        """Know all jumps of its system, itself among them: whenever one is added or removed, or a Context is made."""
+        self._company = Company(jumps)
+
+    def _together(self, operation: "JumpOperation | None" = None) -> Company:
+        """Return all jumps of the context of an operation, or of the system that it was last added to."""
+        found = self._company if operation is None or operation.company is None else operation.company
+        return Company((self,)) if found is None else found
+
+    def balances(self, kT: float | None) -> Sequence[Balance]:
+        """Return what it does both ways to species that other jumps may change too; kT, pN nm, is None as long as no
+        temperature is known. Affinities, `Company.affinities`, are in the same order."""
+        return ()
 
     def remarks(self, look: "Look") -> "list[Remark]":
         """Return what is wrong or unlikely about it in a system, for `Simulation.check` and warnings."""

@@ -1,6 +1,6 @@
 """Exchange of beads in space with a membrane: the form of `Adsorption` and `Absorption` for these."""
 
-from math import log
+from math import inf, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Remark
     from medyanpy.forces import Force
-    from medyanpy.jumps._base import Jump
+    from medyanpy.jumps._formed import FormedJump
 
 __all__ = ["ExchangeForm"]
 
@@ -50,8 +50,8 @@ class ExchangeForm(SpeciesForm):
     pools: tuple[MoleculePool, ...] = ()
 
     def __init__(
-        self, jump: "Jump", beads: OfSpecies, points: OfSpecies | None, membrane: Membrane, words: tuple[str, str],
-        side: Any, most_feet: Any, momenta: Any = None,
+        self, jump: "FormedJump", beads: OfSpecies, points: OfSpecies | None, membrane: Membrane,
+        words: tuple[str, str], side: Any, most_feet: Any, momenta: Any = None,
     ) -> None:  # fmt: skip
         if not isinstance(ground_of(jump.name, beads.handle), InSpace):
             raise TopologyError(f"{jump.name}: beads must move in space, not {beads!r}")
@@ -68,7 +68,11 @@ class ExchangeForm(SpeciesForm):
             )
         given = _MOST_FEET if most_feet is None else most_feet
         self._most: int = whole_number(f"{jump.name}: most_feet", given, at_least=1, at_most=2**16)
-        self.kinds: tuple[str, ...] = tuple(f"{word} {side}" for word in words for side in _SIDES[:2])
+        names = [beads.name, "0" if points is None else points.name]
+        both = [" -> ".join(names), " -> ".join(names[::-1])]
+        self.kinds: tuple[str, ...] = tuple(
+            f"{word} {side}: {what}" for word, what in zip(words, both, strict=True) for side in _SIDES[:2]
+        )
 
     @property
     def handles(self) -> tuple[Handle, ...]:
@@ -99,7 +103,7 @@ class ExchangeForm(SpeciesForm):
         return numbers["on_rate"] / (high - low), numbers["off_rate"]
 
     @property
-    def driven(self) -> bool:
+    def one_way(self) -> bool:
         down, up = self.rates
         return (down == 0.0) != (up == 0.0)
 
@@ -126,13 +130,13 @@ class ExchangeForm(SpeciesForm):
     def update(self, operation: Any, kT: float) -> None:
         operation.layout.expect_width(self._jump.name, self._jump._numbers["layer"])
         point = -1 if self._points is None else self._points.number
-        operation.set(kT, self.driven, self._beads.number, point, *self.rates, self._heights)
+        driven, (own,) = self._jump.affinities(operation, kT) if 0.0 not in self.rates else (self.one_way, (inf,))
+        back = inf if self.one_way else -own
+        operation.set(kT, driven, self._beads.number, point, *self.rates, (own, back), self._heights)
 
-    def balances(self, kT: float) -> list[Balance] | None:
+    def balances(self, kT: float | None) -> list[Balance]:
         numbers = self._jump._numbers
-        if self.driven:
-            return None
-        if self.rates[0] == 0.0:
+        if 0.0 in self.rates:
             return []
         bead = self._beads.handle, self._beads.number
         if self._points is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy.core.handles import Handle
-from medyanpy.jumps._balance import SpeciesForm
+from medyanpy.jumps._balance import Balance, SpeciesForm
 from medyanpy.jumps._base import Jump
 from medyanpy.jumps._networks import NetworkForm
 from medyanpy.jumps._point_reactions import PointForm
@@ -35,7 +35,17 @@ class FormedJump(Jump):
 
     @property
     def driven(self) -> bool:  # type: ignore[override]
-        return self._form.driven
+        """True if it is out of balance: a rate has no way back, or those around a cycle, all jumps of its system taken
+        together, do not multiply to the same in both directions."""
+        return self._form.one_way or self._together(None).drives(self)
+
+    def affinities(self, operation: Any, kT: float) -> tuple[bool, list[float]]:
+        """Return whether it is driven in the context of an operation, and what drives each of its balances, kT."""
+        company = self._together(operation)
+        return self._form.one_way or company.drives(self), company.affinities(self, kT)
+
+    def balances(self, kT: float | None) -> list[Balance]:
+        return self._form.balances(kT)
 
     @property
     def moves_beads(self) -> bool:  # type: ignore[override]
@@ -75,7 +85,8 @@ class FormedJump(Jump):
         self._form.meet(operation, others)
 
     def log_weight(self, operation: Any, state: "State", kT: float) -> float | None:
-        return self._form.log_weight(operation, state, kT)
+        company = self._together(operation)
+        return None if self._form.one_way or company.drives(self) else company.log_weight(self, state, kT)
 
     def shown(self, operation: Any) -> Mapping[str, Any]:
         return self._form.shown(operation)

@@ -268,8 +268,12 @@ class HeadsJump(LinkingJump):
         numbers, (pairs, _) = self._numbers, self._molecules(operation)
         held = np.count_nonzero(pairs >= 0, axis=0)
         # Volumes and factorials of the pool are the same for all numbers.
+        log_z = 0.0
+        if self._species is not None:
+            log_z = self._together(operation).activities(kT).get((self._species.pool, self._species.name), 0.0)
         n_both = np.count_nonzero((pairs >= 0).all(axis=1))
-        return -float(held @ np.log(numbers["dissociation_constants"]) + n_both * math.log(self.volume(kT)))
+        weight = held @ np.log(numbers["dissociation_constants"]) + n_both * math.log(self.volume(kT))
+        return float(log_z * len(pairs) - weight)
 
     def _slack_of_walks(self, kT: float, share: float, step: float) -> float:
         """Find how far the length of a link may change until its bound of the rate of a step is exp(EXCESS) times the

@@ -1,6 +1,7 @@
 """Reactions among the molecules of a pool or a grid: the form of `Reactions` for these."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,16 +9,15 @@ import numpy as np
 from medyanpy._kernels.jumps.networks import Network
 from medyanpy._tools.names import did_you_mean
 from medyanpy.errors import ParameterError
-from medyanpy.jumps._balance import Balance, log_activities_of
-from medyanpy.jumps._reaction_texts import Reaction
+from medyanpy.jumps._balance import Balance
+from medyanpy.jumps._reaction_texts import Reaction, ways_back
 from medyanpy.pools import Compartments, MoleculePool
 
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.jumps.reactions import Reactions
-    from medyanpy.state import State
 
-__all__ = ["NetworkForm", "log_activities"]
+__all__ = ["NetworkForm"]
 
 class Channel:
     """One reaction in one direction.
@@ -78,10 +78,7 @@ class NetworkForm:
         ]
         self.kinds: tuple[str, ...] = tuple(channel.title for channel in self.channels)
         sides = [(tuple(sorted(c.reactants)), tuple(sorted(c.products))) for c in self.channels]
-        for k, own in enumerate(sides):
-            if own in sides[:k]:
-                raise ParameterError(f"{jump.name}: {self.kinds[k]} is written twice: add the rates of both")
-        self.reverse: list[int] = [sides.index(own[::-1]) if own[::-1] in sides else -1 for own in sides]
+        self.reverse: list[int] = ways_back(jump.name, self.kinds, sides, [own[::-1] for own in sides])
 
     @property
     def pools(self) -> tuple[MoleculePool, ...]:
@@ -109,8 +106,7 @@ class NetworkForm:
             change = {at[name]: n for name, n in channel.change.items() if name in at}
             changes.append((np.array([*change], np.int32), np.array([*change.values()], np.int32)))
         reverse = np.array(self.reverse, np.int32)
-        operation = Network(self.jump.name, self.jump.driven, self.jump.every, counts, factors, minus, changes, reverse)
-        operation.number = list(layout.pools).index(pool)
+        operation = Network(self.jump.name, self.jump.every, counts, factors, minus, changes, reverse)
         self.update(operation, kT)
         return operation
 
@@ -124,36 +120,53 @@ class NetworkForm:
                 powers[r] -= name not in fixed
             if not channel.reactants or channel.reactants[0] in fixed:
                 rates[r] *= volume
-        operation.set(kT, rates, powers, solved([self])[1])
+        driven, affinities = self.jump.affinities(operation, kT)
+        of_channels = np.where(self.rates > 0.0, np.inf, 0.0)
+        for (there, back), own in zip(self._pairs(), affinities, strict=True):
+            of_channels[[there, back]] = own, -own
+        operation.set(kT, driven, rates, powers, of_channels)
 
     def meet(self, operation: Network, others: "list[tuple[Any, Any]]") -> None:
-        """Let molecules hop in the first of the jumps on a grid, and know all of them."""
-        same = [(jump, own) for jump, own in others if isinstance(own, Network) and jump.pools == self.pools]
-        operation.together = [jump for jump, _ in same]
-        if same[0][1] is operation and isinstance(self.pool, Compartments) and self.pool.diffuses:
+        """Let molecules hop in the first of the jumps on a grid."""
+        same = [own for jump, own in others if isinstance(own, Network) and jump.pools == self.pools]
+        if same[0] is operation and isinstance(self.pool, Compartments) and self.pool.diffuses:
             operation.hop(*self.pool.hops())
 
-    @property
-    def driven(self) -> bool:
-        return log_activities([self]) is None
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Return the channels that go both ways: there and back."""
+        rates, fixed = self.rates, self.pool.concentrations
+        return [
+            (r, back) for r, (channel, back) in enumerate(zip(self.channels, self.reverse, strict=True))
+            if back > r and rates[r] > 0.0 and rates[back] > 0.0 and 0.0 not in map(fixed.get, channel.change)
+        ]  # fmt: skip
 
-    def log_weight(self, operation: Network, state: "State", kT: float) -> float | None:
-        first, *_ = operation.together
-        if first is not self.jump:
-            # It has told for all.
-            return 0.0
-        z = log_activities([jump._form for jump in operation.together])
-        if z is None:
-            return None
-        molecules = [*state.pools.values()][operation.number]
-        # Volumes, and factorials, are the same for all numbers.
-        return float(sum(z[name] * np.sum(n) for name, n in molecules.items()))
+    @property
+    def one_way(self) -> bool:
+        both = {r for pair in self._pairs() for r in pair}
+        return any(rate > 0.0 and r not in both for r, rate in enumerate(self.rates))
+
+    def balances(self, kT: float | None) -> list[Balance]:
+        rates, found = self.rates, []
+        for there, back in self._pairs():
+            makes, fixed = self.pool.made(self.channels[there].change)
+            found.append(Balance(makes, np.log(rates[there]) - np.log(rates[back]) - fixed))
+        return found
 
     def weigh(self, operation: Network, schedule: Any) -> None:
         """Feel no forces."""
 
-    def fastest(self, kT: float | None) -> None:
-        return None
+    def fastest(self, kT: float | None) -> float | None:
+        """Return the rate of the fastest event of one molecule at the start; None where one clock has all of the pool,
+        so that cutting its time changes nothing."""
+        if not any(jump is not self.jump and self.pool in jump.pools for jump in self.jump._together()):
+            return None
+        known = (*self.pool.species, *self.pool.concentrations)
+        out: float = 0.0
+        for channel, rate in zip(self.channels, self.rates.tolist(), strict=True):
+            of = [self.pool.concentration_at_start(known.index(name)) for name in channel.reactants]
+            # Of each of those that meet, by the others.
+            out = max(out, *(rate * prod(of[:i] + of[i + 1 :]) for i in range(len(of))), 0.0)
+        return out
 
     def notes(self, look: Any) -> list[str]:
         return []
@@ -166,39 +179,3 @@ class NetworkForm:
     def check_state(self, operation: Network, arrays: Mapping[str, np.ndarray]) -> None:
         if "fired" in arrays and (arrays["fired"] < 0).any():
             raise ParameterError(f"{self.jump.name}: numbers of events must be >= 0")
-
-
-def log_activities(forms: Sequence[NetworkForm]) -> dict[str, float] | None:
-    """Return ln z by species, such that counts are distributed as ∏ (V z)^n/n! within what reactions conserve; None
-    where the rates of some are not in detailed balance (Wegscheider's condition).
-
-    Where reactions conserve numbers of molecules, z is known only up to factors that change no ratio of probabilities.
-    """
-    z, affinities = solved(forms)
-    return None if affinities.any() else z
-
-
-def solved(forms: Sequence[NetworkForm]) -> tuple[dict[str, float], np.ndarray]:
-    """Return ln z by species that come nearest to balance, and what drives each channel of all forms away from it, kT:
-    infinite where it has no way back, 0 where it never happens."""
-    pool = forms[0].pool
-    balances: list[Balance] = []
-    pairs: list[tuple[int, int]] = []
-    affinities: list[float] = []
-    for form in forms:
-        rates, first = form.rates, len(affinities)
-        affinities += [np.inf if rate > 0.0 else 0.0 for rate in rates]
-        for r, (channel, back) in enumerate(zip(form.channels, form.reverse, strict=True)):
-            if back < r or rates[r] == 0.0 or rates[back] == 0.0:
-                continue
-            change = channel.change
-            if any(pool.concentrations.get(s) == 0.0 for s in change):
-                continue
-            fixed = [n * np.log(pool.concentrations[s]) for s, n in change.items() if s in pool.concentrations]
-            counted = {name: n for name, n in change.items() if name in pool.species}
-            balances.append(Balance(counted, np.log(rates[r]) - np.log(rates[back]) - sum(fixed)))
-            pairs.append((first + r, first + back))
-    z, left = log_activities_of(balances)
-    for (there, back), own in zip(pairs, left.tolist(), strict=True):
-        affinities[there], affinities[back] = own, -own
-    return {name: z.get(name, 0.0) for name in pool.species}, np.array(affinities)

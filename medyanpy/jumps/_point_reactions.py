@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from math import exp, inf, isfinite, log, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import whole_number
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, shown
-from medyanpy.jumps._balance import Balance, SpeciesForm, log_activities_of
+from medyanpy.jumps._balance import Balance, SpeciesForm
 from medyanpy.jumps._reaction_grounds import InSpace, OnMembrane, ground_of, microscopic_rate
-from medyanpy.jumps._reaction_texts import Reaction
+from medyanpy.jumps._reaction_texts import Reaction, ways_back
 from medyanpy.pools import MoleculePool
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from medyanpy.core.species import Species
     from medyanpy.engine.schedule import Schedule
     from medyanpy.engine.worksheet import Look, Remark
-    from medyanpy.jumps._base import Jump
+    from medyanpy.jumps._formed import FormedJump
 
 __all__ = ["PointForm"]
 
@@ -59,8 +59,7 @@ class OneWay(NamedTuple):
 def ways_of(
     what: str, handle: Handle, reactions: tuple[Reaction, ...], pool: MoleculePool | None
 ) -> tuple[OneWay, ...]:
-    """Return the directions of reactions, each reverse behind its forward one; ParameterError for what beads cannot
-    do."""
+    """Return the directions of reactions; ParameterError for what beads cannot do."""
     names = {one.name: i for i, one in enumerate(handle._species)}
     molecules = {} if pool is None else {name: i for i, name in enumerate((*pool.species, *pool.concentrations))}
     if twice := sorted(names.keys() & molecules.keys()):
@@ -85,14 +84,37 @@ def ways_of(
                 "of these"
             )
         titles = [" + ".join(side) or "0" for side in (reaction.reactants, reaction.products)]
-        for direction in (0, 1) if reaction.reversible else (0,):
-            back = -1 if not reaction.reversible else len(ways) + (-1 if direction else 1)
-            turn = -1 if direction else 1
+        for turn in (1, -1) if reaction.reversible else (1,):
             before, after = sides[::turn]
             taken, given = ((*side, -1)[0] for side in moved[::turn])
             title = " -> ".join(titles[::turn])
-            ways.append(OneWay(cast(int, kinds[direction]), before, after, back, title, taken, given))
+            ways.append(OneWay(_KINDS[len(before), len(after)], before, after, -1, title, taken, given))
     return tuple(ways)
+
+
+def paired(what: str, ways: Sequence[OneWay]) -> tuple[OneWay, ...]:
+    """Return directions with those that go back; ParameterError for one that is there twice."""
+    ways = list(ways)
+    does, undoes = ([_what_happens(way, back) for way in ways] for back in (False, True))
+    for i, back in enumerate(ways_back(what, [way.text for way in ways], does, undoes)):
+        own, first = ways[i], ways[min(i, back)]
+        if back >= 0 and own.kind == MEET:
+            # The line is from A to B as the first of the two names them.
+            own = own._replace(reactants=first.reactants if first.kind == MEET else first.products)
+        elif back >= 0 and own.kind == PART:
+            own = own._replace(products=first.reactants if first.kind == MEET else first.products)
+        ways[i] = own._replace(back=back)
+    return tuple(ways)
+
+
+def _what_happens(way: OneWay, back: bool) -> tuple[Any, ...]:
+    """Return what is the same for directions that do the same; `back`, of the reverse."""
+    turn = -1 if back else 1
+    before, after = (way.reactants, way.products)[::turn]
+    if way.kind == PASS:
+        # Each becomes one of the others, where it is.
+        return tuple(sorted(zip(before, after, strict=True)))
+    return tuple(sorted(before)), tuple(sorted(after)), (way.taken, way.given)[::turn]
 
 
 def _stays(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
@@ -100,37 +122,6 @@ def _stays(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
     swapped = after[::-1]
     same, crossed = (sum(a == b for a, b in zip(before, one, strict=False)) for one in (after, swapped))
     return swapped if len(before) == len(after) == 2 and crossed > same else after
-
-
-class Rates(NamedTuple):
-    """Rates of directions, as the kernel takes them, and how far each is from balance, in kT."""
-
-    rates: tuple[float, ...]
-    affinities: tuple[float, ...]
-
-
-def balances_of(ways: tuple[OneWay, ...], rates: "Sequence[float]", within: float) -> dict[int, Balance]:
-    """Return the reactions that go both ways, by the number of their way there. Species are numbers of beads, and below
-    0 those of molecules of a pool, from -1 on."""
-    found: dict[int, Balance] = {}
-    for i, way in enumerate(ways):
-        if way.back > i and rates[i] > 0.0 and rates[way.back] > 0.0:
-            makes = Counter([*way.products, *([-1 - way.given] if way.given >= 0 else [])])
-            makes.subtract([*way.reactants, *([-1 - way.taken] if way.taken >= 0 else [])])
-            there, back = _flow(way, rates[i], within), _flow(ways[way.back], rates[way.back], within)
-            found[i] = Balance(makes, log(there / back))
-    return found
-
-
-def balanced(ways: tuple[OneWay, ...], rates: "list[float]", within: float) -> Rates:
-    """Return rates with the affinities that drive them: in balance where activities z of species exist with equal flows
-    both ways."""
-    affinity = [inf if rate > 0.0 else 0.0 for rate in rates]
-    found = balances_of(ways, rates, within)
-    _, left = log_activities_of(list(found.values()))
-    for i, own in zip(found, left.tolist(), strict=True):
-        affinity[i], affinity[ways[i].back] = own, -own
-    return Rates(tuple(rates), tuple(affinity))
 
 
 def _flow(way: OneWay, rate: float, within: float) -> float:
@@ -141,12 +132,13 @@ def _flow(way: OneWay, rate: float, within: float) -> float:
 
 
 def numbers_for_kernel(
-    ways: tuple[OneWay, ...], rates: Rates, fraction: float, sharing: float | None = None, limit: float = 0.0
+    ways: tuple[OneWay, ...], rates: Sequence[float], affinities: Sequence[float], fraction: float,
+    sharing: float | None = None, limit: float = 0.0,
 ) -> list[tuple[float, ...]]:
     """Return what the kernel takes of each direction. `sharing` is the share of a change of energy that is in rates
     back, up to `limit`, kT; the rest is in rates there. Attempts come so much more often."""
     out: list[tuple[float, ...]] = []
-    for i, (way, rate, affinity) in enumerate(zip(ways, rates.rates, rates.affinities, strict=True)):
+    for i, (way, rate, affinity) in enumerate(zip(ways, rates, affinities, strict=True)):
         before, after = ((*side, -1, -1)[:2] for side in (way.reactants, way.products))
         share = -1.0
         if sharing is not None:
@@ -168,8 +160,8 @@ class PointForm(SpeciesForm):
     """Reactions of beads, as `Reactions` asks for them."""
 
     def __init__(
-        self, jump: "Jump", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any = None, pool: Any = None,
-        momenta: Any = None, ways: tuple[OneWay, ...] | None = None,
+        self, jump: "FormedJump", handle: Any, reactions: tuple[Reaction, ...], most_partners: Any = None,
+        pool: Any = None, momenta: Any = None, ways: tuple[OneWay, ...] | None = None,
     ) -> None:  # fmt: skip
         if pool is not None and not isinstance(pool, MoleculePool):
             raise ParameterError(f"{jump.name}: pool must be a Pool or Compartments, not {shown(pool)}")
@@ -178,7 +170,7 @@ class PointForm(SpeciesForm):
         self._handle: Handle = handle
         self._ground: OnMembrane | InSpace = ground_of(jump.name, handle)
         self._read = reactions
-        self._ways = ways_of(jump.name, handle, reactions, pool) if ways is None else ways
+        self._ways = self._paired(ways_of(jump.name, handle, reactions, pool)) if ways is None else ways
         self.kinds: tuple[str, ...] = tuple(way.text for way in self._ways)
         self._most: int | None = None
         if most_partners is not None:
@@ -193,6 +185,9 @@ class PointForm(SpeciesForm):
             self._expect_balance()
         #: True if two beads react, or one becomes two.
         self._meets = any(way.kind in (MEET, PASS, PART) for way in self._ways)
+
+    def _paired(self, ways: tuple[OneWay, ...]) -> tuple[OneWay, ...]:
+        return paired(self._jump.name, ways)
 
     def _expect_balance(self) -> None:
         """Refuse momenta of the centre of mass where beads do not move in space, or their masses do not add up."""
@@ -227,10 +222,6 @@ class PointForm(SpeciesForm):
         return () if all(way.kind in (TURN, PASS) for way in self._ways) else (self._handle,)
 
     @property
-    def driven(self) -> bool:
-        return any(self.found(None).affinities)
-
-    @property
     def _reach(self) -> float:
         reach = self._jump._numbers.get("reach")
         if reach is None and self._meets:
@@ -245,14 +236,14 @@ class PointForm(SpeciesForm):
             raise ParameterError(f"{self._jump.name}: load_limit = {limit:g} kT: give load_sharing=, too")
         return sharing, limit
 
-    def found(self, kT: float | None) -> Rates:
+    def found(self, kT: float | None) -> list[float]:
         """Return the rates of all directions. As long as kT is not known, None, those from a macroscopic rate are as
         slow reactions have them, which any rate can be."""
         rates: list[float] = []
         for reaction in self._read:
             on, off = self._both(reaction, self._ways[len(rates)], self._given_for(reaction), kT)
             rates += [on, off] if reaction.reversible else [on]
-        return balanced(self._ways, rates, self._ground.within(self._reach))
+        return rates
 
     def _given_for(self, reaction: Reaction) -> dict[str, float]:
         """Return the numbers of one reaction, by the names of arguments."""
@@ -334,23 +325,52 @@ class PointForm(SpeciesForm):
             self._ground.expect_measure(self._jump.name, layout)
         most = self._ground.partners_expected(layout, self._reach) if self._most is None else self._most
         placement = self._jump._numbers.get("placement")
-        found = self.found(kT)
+        driven, missed = self._jump.affinities(operation, kT)
+        rates = self.found(kT)
+        affinities = [inf if rate > 0.0 else 0.0 for rate in rates]
+        for (there, back), own in zip(self._pairs(rates), missed, strict=True):
+            affinities[there], affinities[back] = own, -own
         sharing, limit = self.expect_sharing()
         given = numbers_for_kernel(
-            self._ways, found, 0.5 if placement is None else float(placement), sharing,
+            self._ways, rates, affinities, 0.5 if placement is None else float(placement), sharing,
             _LOAD_LIMIT if limit is None else float(limit),
         )  # fmt: skip
-        operation.set(kT, any(found.affinities), self._reach, most, self._together, given)
+        operation.set(kT, driven, self._reach, most, self._together, given)
 
-    def balances(self, kT: float) -> list[Balance] | None:
-        rates = self.found(kT).rates
-        # Molecules of a pool have a weight too, which reactions on the pool alone may count already.
-        if self._pool is not None or any(
-            rates[i] > 0.0 and (way.back < 0 or rates[way.back] == 0.0) for i, way in enumerate(self._ways)
-        ):
-            return None
-        found = balances_of(self._ways, rates, self._ground.within(self._reach)).values()
-        return [Balance({(self._handle, k): n for k, n in one.makes.items()}, one.log_ratio) for one in found]
+    def _pairs(self, rates: Sequence[float]) -> list[tuple[int, int]]:
+        """Return the directions of the reactions that go both ways: there and back."""
+        fixed = {} if self._pool is None else self._pool.concentrations
+
+        def happens(i: int) -> bool:
+            return rates[i] > 0.0 and fixed.get(self._molecule(self._ways[i].taken)) != 0.0
+
+        return [(i, way.back) for i, way in enumerate(self._ways) if way.back > i and happens(i) and happens(way.back)]
+
+    def _molecule(self, number: int) -> str:
+        """Return the name of a molecule of the pool; "" of none."""
+        return "" if self._pool is None or number < 0 else (*self._pool.species, *self._pool.concentrations)[number]
+
+    @property
+    def one_way(self) -> bool:
+        rates = self.found(None)
+        both = {i for pair in self._pairs(rates) for i in pair}
+        return any(rate > 0.0 and i not in both for i, rate in enumerate(rates))
+
+    def balances(self, kT: float | None) -> list[Balance]:
+        rates, within, found = self.found(kT), self._ground.within(self._reach), []
+        for i, back in self._pairs(rates):
+            way, moved, fixed = self._ways[i], Counter[str](), 0.0
+            makes: Counter[Any] = Counter((self._handle, s) for s in way.products)
+            makes.subtract((self._handle, s) for s in way.reactants)
+            if self._pool is not None:
+                for molecule, n in ((way.given, 1), (way.taken, -1)):
+                    if molecule >= 0:
+                        moved[self._molecule(molecule)] += n
+                molecules, fixed = self._pool.made(moved)
+                makes.update(molecules)
+            there = log(_flow(way, rates[i], within)) - log(_flow(self._ways[back], rates[back], within))
+            found.append(Balance(makes, there - fixed))
+        return found
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.feel(forces_on(schedule, self._handle, self._ways))
@@ -369,7 +389,7 @@ class PointForm(SpeciesForm):
         extent = self._ground.extent(layout)
         density = np.bincount(self._handle._of_species, minlength=len(self._handle._species)) / extent
         within, total = self._ground.within(self._reach) if self._meets else 0.0, 0.0
-        for way, rate in zip(self._ways, self.found(kT).rates, strict=True):
+        for way, rate in zip(self._ways, self.found(kT), strict=True):
             if way.taken >= 0 and self._pool is not None:
                 rate *= self._pool.concentration_at_start(way.taken)
             total += extent * _flow(way, rate, within) * float(density[list(way.reactants)].prod())
@@ -378,9 +398,12 @@ class PointForm(SpeciesForm):
     def fastest(self, kT: float | None) -> float | None:
         if kT is None:
             return None
-        rates = zip(self._ways, self.found(kT).rates, strict=True)
-        # Not those of molecules of a pool, and of what comes from nothing.
-        return max((rate for way, rate in rates if way.taken < 0 <= max(way.reactants, default=-1)), default=None)
+        rates = [
+            rate * (1.0 if way.taken < 0 or self._pool is None else self._pool.concentration_at_start(way.taken))
+            # Not that of what comes from nothing.
+            for way, rate in zip(self._ways, self.found(kT), strict=True) if way.reactants
+        ]  # fmt: skip
+        return max(rates, default=None)
 
     def notes(self, look: "Look") -> list[str]:
         """Return, for each reaction of two beads, how well steps resolve it, and what follows."""
@@ -388,7 +411,7 @@ class PointForm(SpeciesForm):
         notes: list[str] = []
         if kT is None:
             return notes
-        for way, rate in zip(self._ways, self.found(kT).rates, strict=True):
+        for way, rate in zip(self._ways, self.found(kT), strict=True):
             if way.kind not in (MEET, PASS):
                 continue
             hop, inertia = self.resolved(kT, h, [self._handle._species[i] for i in way.reactants])

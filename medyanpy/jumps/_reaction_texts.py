@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ from medyanpy._tools.species import NOTHING, check_species, wrong_species
 from medyanpy._tools.validation import number, several
 from medyanpy.errors import ParameterError, shown
 
-__all__ = ["MOST_REACTANTS", "Reaction", "check_species", "read_reactions"]
+__all__ = ["MOST_REACTANTS", "Reaction", "check_species", "read_reactions", "ways_back"]
 
 #: Molecules that may meet in one reaction, and that one may make.
 MOST_REACTANTS, MOST_PRODUCTS = 3, 100
@@ -184,6 +184,17 @@ class Reaction(Described, Guarded):
 def _repeated(side: tuple[str, ...]) -> list[str]:
     groups = [(name, len(list(same))) for name, same in groupby(side)]
     return [name if n == 1 else f"{n} {name}" for name, n in groups]
+
+
+def ways_back(what: str, titles: Sequence[str], sides: Sequence[Any], turned: Sequence[Any]) -> list[int]:
+    """Return, for each direction of reactions, which other one goes back, -1: none, wherever it is written.
+
+    `sides` tells what each does, and `turned` what its reverse does. ParameterError for one that is there twice.
+    """
+    for k, own in enumerate(sides):
+        if own in sides[:k]:
+            raise ParameterError(f"{what}: {titles[k]} is written twice: add the rates of both")
+    return [sides.index(own) if own in sides else -1 for own in turned]
 
 
 def read_reactions(what: str, given: Any) -> tuple[Reaction, ...]:

@@ -13,9 +13,9 @@ from medyanpy.beads import Lattice
 from medyanpy.core.handles import Handle
 from medyanpy.errors import ParameterError, shown
 from medyanpy.forces.links import Links
-from medyanpy.jumps._balance import Balance, SpeciesForm, log_activities_of
+from medyanpy.jumps._balance import Balance, SpeciesForm
 from medyanpy.jumps._linking import LinkingJump
-from medyanpy.jumps._point_reactions import COME, GO, TURN, PointForm, Rates, numbers_for_kernel
+from medyanpy.jumps._point_reactions import COME, GO, TURN, PointForm, numbers_for_kernel
 from medyanpy.jumps._reaction_texts import read_reactions
 from medyanpy.jumps._site_tables import put_steps
 from medyanpy.jumps._transition_texts import Transition
@@ -43,7 +43,6 @@ class WrittenForm(SpeciesForm):
     _jump: "CustomTransitions"
     #: Names of what rates depend on.
     coordinates: tuple[str, ...]
-    _balance: tuple[Any, bool] = (None, False)
 
     @abstractmethod
     def kept_by(self, one: Transition) -> set[str]:
@@ -80,28 +79,23 @@ class WrittenForm(SpeciesForm):
         on, off = values.get("k_on", 1.0), values.get("k_off", 1.0)
         return log(on / off) - values.get("energy", 0.0) / kT if on > 0.0 and off > 0.0 else None
 
-    def _all_balances(self, kT: float) -> list[Balance] | None:
-        """Return the balance of each transition; None where one has none."""
-        out: list[Balance] = []
-        for one in self._jump._read:
-            ratio = self._ratio(one, kT)
-            if ratio is None:
-                return None
-            out.append(Balance(self.makes(one), ratio))
-        return out
-
     @property
-    def driven(self) -> bool:
-        version = self._jump.version
-        if self._balance[0] != version:
-            # At two temperatures: at all of them.
-            both = [self._all_balances(1.0), self._all_balances(2.0)]
-            closed = all(own is not None and not log_activities_of(own)[1].any() for own in both)
-            self._balance = version, not closed
-        return self._balance[1]
+    def one_way(self) -> bool:
+        return any(self._ratio(one, 1.0) is None for one in self._jump._read)
 
-    def balances(self, kT: float) -> list[Balance] | None:
-        return None if self.driven else self._all_balances(kT)
+    def balances(self, kT: float | None) -> list[Balance]:
+        found: list[Balance] = []
+        for one in self._jump._read:
+            # At two temperatures: at all of them.
+            ratios = [self._ratio(one, own) for own in ((1.0, 2.0) if kT is None else (kT, kT))]
+            if None not in ratios:
+                found.append(Balance(self.makes(one), ratios))
+        return found
+
+    def shift(self, one: Transition, operation: Any, kT: float) -> float:
+        """Return what drives a transition there, kT, less the logarithm of its rates there and back."""
+        z = self._jump._together(operation).activities(kT)
+        return -sum(n * z.get(species, 0.0) for species, n in self.makes(one).items())
 
 
 class BeadForm(WrittenForm, PointForm):
@@ -141,6 +135,10 @@ class BeadForm(WrittenForm, PointForm):
         """Return permanent ids of beads, as the kernel gives them."""
         return a, b
 
+    def _paired(self, ways: Any) -> Any:
+        """Leave ways as they are: several that do the same may have different rates."""
+        return ways
+
     def kept_by(self, one: Transition) -> set[str]:
         return set(self.coordinates) - {f"n_{self._handle._species[k].name}" for _, k in self.makes(one)}
 
@@ -160,17 +158,21 @@ class BeadForm(WrittenForm, PointForm):
             programs.append(graph.program([nodes["rate"], graph.number(0.0)]))
         return programs
 
-    def found(self, kT: float | None) -> Rates:
-        """Return the bound as the rate of each attempt; the kernel finds what drives an event."""
-        bounds = [self._jump._numbers["at_most_created" if way.kind == COME else "at_most"] for way in self._ways]
-        return Rates(tuple(bounds), (0.0,) * len(bounds))
+    def found(self, kT: float | None) -> list[float]:
+        """Return the bound as the rate of each attempt."""
+        return [self._jump._numbers["at_most_created" if way.kind == COME else "at_most"] for way in self._ways]
 
     def bind(self, layout: "Layout", kT: float) -> Any:
         return self.bound_by(WrittenTurns, layout, kT)
 
     def update(self, operation: Any, kT: float) -> None:
-        given = numbers_for_kernel(self._ways, self.found(kT), 0.5)
-        operation.set(kT, self.driven, 1.0, 1, False, given)
+        driven, _ = self._jump.affinities(operation, kT)
+        shifts: list[float] = []
+        for one in self._jump._read:
+            own = self.shift(one, operation, kT)
+            shifts += [own, -own] if one.goes_back else [own]
+        given = numbers_for_kernel(self._ways, self.found(kT), shifts, 0.5)
+        operation.set(kT, driven, 1.0, 1, False, given)
         numbers = self._jump._numbers
         operation.set_rates(numbers["at_most"], numbers.get("at_most_created", 0.0), self.programs(kT))
 
@@ -274,7 +276,7 @@ class LinkForm(WrittenForm):
         named = self._named()
         counting = any(f"n_{state}" in named for state in self._links.states)
         jump, states = self._jump, max(1, len(self._links.states))
-        operation = LinkTransitions(jump.name, kT, self.driven, jump.every, rows, states, counting)
+        operation = LinkTransitions(jump.name, kT, False, jump.every, rows, states, counting)
         self.update(operation, kT)
         return operation
 
@@ -283,11 +285,13 @@ class LinkForm(WrittenForm):
         return set(re.findall(r"\w+", " ".join(text for one in self._jump._read for text in one.expressions.values())))
 
     def update(self, operation: Any, kT: float) -> None:
-        operation.set_rates(kT, self.driven, self._jump._numbers["at_most"], self.programs(kT))
+        driven, _ = self._jump.affinities(operation, kT)
+        shifts = [self.shift(way.one, operation, kT) * (-1.0 if way.back else 1.0) if way.action == _CHANGE else 0.0
+                  for way in self._sorted()]  # fmt: skip
+        operation.set_rates(kT, driven, self._jump._numbers["at_most"], self.programs(kT), shifts)
 
     def meet(self, operation: Any, others: "list[tuple[Jump, Any]]") -> None:
         """Find the jump whose links these are."""
-        super().meet(operation, others)
         binding_links: list[tuple[Any, Any]] = [pair for pair in others if isinstance(pair[0], LinkingJump)]
         found = [pair for pair in binding_links if pair[0]._links is self._links]
         if len(found) != 1 or not isinstance(found[0][0], LinkBinding):

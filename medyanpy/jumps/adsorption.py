@@ -73,7 +73,7 @@ class Adsorption(FormedJump):
     >>> pool = system.add_pool(mp.Pool(volume=1.1e9, counts={"Arp": 200}))
     >>> landing = system.add_jump(mp.jumps.Adsorption(pool["Arp"], proteins.of("Arp"), on_rate=1e5, off_rate=1.0))
     >>> landing.kinds
-    ('adsorb', 'desorb')
+    ('adsorb: Arp -> Arp', 'desorb: Arp -> Arp')
     """
 
     molecules: Species | OfSpecies = argument(
@@ -127,8 +127,8 @@ class Adsorption(FormedJump):
             if value is not None:
                 raise ParameterError(f"{self.name}: {name} is of beads, and not of {molecules!r}, which has no places")
         ways = (
-            OneWay(COME, (), (points.number,), 1, "adsorb", taken=molecules.number),
-            OneWay(GO, (points.number,), (), 0, "desorb", given=molecules.number),
+            OneWay(COME, (), (points.number,), 1, f"adsorb: {molecules.name} -> {points.name}", molecules.number),
+            OneWay(GO, (points.number,), (), 0, f"desorb: {points.name} -> {molecules.name}", given=molecules.number),
         )
         reaction = Reaction((), (points.name,), reversible=True)
         self._form = PointForm(self, points.handle, (reaction,), pool=molecules.pool, ways=ways)

@@ -86,9 +86,10 @@ class CustomTransitions(FormedJump):
     position is that at the letter J, in a periodic box of the image nearest to the origin.
 
     It is balanced, and its changes of the energy are heat, where each transition goes both ways, energies (or `k_on`
-    and `k_off`) depend on no coordinate, and their sum around each cycle is 0. There `rate` may depend on anything that
-    the transition leaves as it is. Otherwise `driven` is True, and they are chemical energy. Energies that depend on
-    the place drive beads that move, since no force goes with them: write those as a force that names the species.
+    and `k_off`) depend on no coordinate, and their sum around each cycle, also through other jumps, is 0. There `rate`
+    may depend on anything that the transition leaves as it is. Otherwise `driven` is True, and they are chemical
+    energy. Energies that depend on the place drive beads that move, since no force goes with them: write those as a
+    force that names the species.
     ``chemical_energy`` of an event is kT times the logarithm of the rates there and back; its sum along a cycle is what
     drives the cycle. It is inf without a way back, and of links that bind, let go or step, which are driven. Links that
     change their states have the probability :math:`e^{-(U + E)/kT}` in balance, with the energies U of springs and E of

@@ -12,6 +12,7 @@ from medyanpy.core.columns import SUBUNITS
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._shapes import ShapeForce
 from medyanpy.forces.filaments import FilamentBending, FixmanPotential
+from medyanpy.jumps._balance import Balance
 from medyanpy.jumps._base import Given, argument, declared
 from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, expect_metric, follow_places, joint_of
 from medyanpy.jumps.ageing import Ageing
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
 __all__ = ["Polymerization"]
-
-# Affinities of two ends, in kT, that are equal but for rounding of what users give.
-_SAME = 1e-9
 
 
 @declared
@@ -261,8 +259,16 @@ class Polymerization(EndJump):
             operation.split(most - least + 1, ways_of(self._mates))
         self.update(operation, operation.temperature)
 
+    def balances(self, kT: float | None) -> "list[Balance]":
+        (on, off), species, name = self.rates, self._species.pool, self._species.name
+        if on == 0.0 or off == 0.0 or species.concentrations.get(name) == 0.0:
+            return []
+        taken, fixed = species.made({name: -1})
+        return [Balance({(self._filaments, "subunits"): 1.0, **taken}, np.log(on / off) - fixed)]
+
     def update(self, operation: Any, kT: float) -> None:
-        operation.set(kT, self.driven, *self.rates)
+        affinity = (*self._together(operation).affinities(self, kT), 0.0)[0]
+        operation.set(kT, self.driven, *self.rates, affinity)
         law = self._contact
         if law is not None:
             operation.read_force(kT / self._filaments.rise if law.force is None else law.force, law.average)
@@ -280,11 +286,9 @@ class Polymerization(EndJump):
             return True
         if any(off != mate.rates[1] for mate in (self, *self._mates) for off in mate._off_rates.values()):
             return True
-        rates = [self.rates, *(mate.rates for mate in self._mates)]
-        if any(0.0 in both for both in rates):
+        if any(0.0 in mate.rates for mate in (self, *self._mates)):
             return True
-        logs = [np.log(on / off) for on, off in rates]
-        return bool(max(logs) - min(logs) > _SAME)
+        return self._together().drives(self)
 
     def check_state(self, operation: Any, arrays: Mapping[str, np.ndarray]) -> None:
         if not np.isfinite(arrays.get("load", np.zeros(1))).all():
@@ -305,9 +309,9 @@ class Polymerization(EndJump):
         if self.driven or self._filaments._capacity_links is not None:
             return None
         if self._mates[0] is not self:
-            # All mates weigh the same subunits, at the same K_D.
-            return 0.0
-        handle, (on, off) = self._filaments, self.rates
+            # All mates weigh the same subunits.
+            return self._together(operation).log_weight(self, state, kT)
+        handle, company = self._filaments, self._together(operation)
         ends = np.concatenate([mate.end_rows for mate in self._mates])
         shares = np.concatenate([mate._shares() for mate in self._mates])
         # The two ends of a filament of two links have one joint.
@@ -316,7 +320,8 @@ class Polymerization(EndJump):
         subunits = state.column(SUBUNITS.name)[handle.beads].astype(np.int64)
         both = subunits[ends[own, 2]] + subunits[ends[own, 3]]
         joints = operation.log_integrals(both, shares[own], kT)
-        return float(handle.subunits(state).sum() * np.log(on / off) - joints)
+        log_z = company.activities(kT)[handle, "subunits"]
+        return float(handle.subunits(state).sum() * log_z - joints) + company.log_weight(self, state, kT)
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
         return self._remarks_on_whole_energies(schedule, operation.rate, "a subunit")

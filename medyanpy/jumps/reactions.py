@@ -65,10 +65,11 @@ class Reactions(FormedJump):
     1/nm³.
     Numbers behind a semicolon are ``rate`` of one-way reactions, ``k_on`` and ``k_off`` of others.
 
-    If each reaction goes both ways, and rates multiply to the same in both directions around each cycle, numbers of
-    molecules are distributed as :math:`\prod (V z)^n/n!`, and the jump is balanced. Otherwise it is driven. Events
-    change no energy of forces; their ``chemical_energy`` is kT times the logarithm of the rates there and back, inf
-    where there is no way back. Its sum along a cycle is what drives the cycle.
+    If each reaction goes both ways, and rates multiply to the same in both directions around each cycle, also one that
+    jumps of the system make together, numbers of molecules are distributed as :math:`\prod (V z)^n/n!`, and the jump is
+    balanced. Otherwise it is driven. Events of pools change no energy of forces; their ``chemical_energy`` is kT times
+    the logarithm of the rates there and back, inf where there is no way back. Its sum along a cycle is what drives the
+    cycle.
 
     ``state.jumps[name]`` holds ``"events"``, (n,) numbers of events in the order of `kinds`, and ``"hops"``.
 
@@ -208,7 +209,7 @@ class Reactions(FormedJump):
         super()._declare(**numbers)
         if isinstance(self._form, PointForm):
             # Everything but kT is known now: what is missing or twice is told at once.
-            self._form.found(None)
+            self._form.balances(None)
             self._form.expect_sharing()
 
     def rates_of(self, k: int) -> tuple[float, float]:

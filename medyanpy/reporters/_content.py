@@ -76,7 +76,9 @@ class Content:
         numbered = list(enumerate(topology.handles))
         wanted = [c for c in topology.columns if c.in_trajectory and (velocities or not c.is_momentum)]
         self._columns: list[Column] = [column for column in wanted if topology.n_rows(column.of)]
-        self._comes_and_goes = layout.has_room or layout.is_renumbered
+        # Without any room at the start jumps may still remove beads.
+        removes = any(jump.births for jump in simulation.system.jumps)
+        self._comes_and_goes = layout.has_room or layout.is_renumbered or removes
         self._membranes = {f"medyanpy/faces/{k}": h for k, h in numbered if faces and isinstance(h, Membrane)}
         #: Chains of handles that may get more of them.
         self._chains = {
@@ -543,6 +545,8 @@ def _same(there: Any, here: Any) -> bool:
     here = here[0] if isinstance(here, tuple) else here
     if isinstance(here, Surface):
         return isinstance(here, PythonSurface) or there == serialize(here)
+    if isinstance(here, list):
+        return there is not None and list(there) == here
     if not isinstance(here, np.ndarray):
         return bool(there == here)
     if not isinstance(there, np.ndarray) or there.shape != here.shape:

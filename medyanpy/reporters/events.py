@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["EventReporter"]
 
-TITLES = ("Step", "Time (s)", "Jump", "Kind", "A", "B", "Energy (pN nm)", "Chemical Energy (pN nm)")
+TITLES = (
+    "Step", "Time (s)", "Jump", "Kind", "A", "B", "Energy (pN nm)", "Chemical Energy (pN nm)",
+    "Kinetic Energy (pN nm)", "C",
+)  # fmt: skip
 
 
 class EventReporter(TableReporter):
@@ -23,11 +26,13 @@ class EventReporter(TableReporter):
     Columns, in the order of time:
 
     - the step in which it happened (counted from 1), and the time;
-    - the name of the jump, and the kind of event;
-    - two numbers of its place: for `LinkBinding` the rows of its sites `a` and `b`;
+    - the name of the jump, and the kind of event, which names the species of both sides of a reaction;
+    - two numbers of its place: for `LinkBinding` the rows of its sites `a` and `b`, for reactions of beads their ids;
     - its change of the energy;
     - the chemical energy that drives it: kT times the logarithm of the ratio of the rates there and back, plus the
-      change of the energy; inf for an irreversible event.
+      change of the energy; inf for an irreversible event;
+    - the kinetic part of the change of the energy;
+    - a third number of its place, -1 where there is none: for A + B -> C and C -> A + B what stands last.
 
     Parameters
     ----------

@@ -59,7 +59,8 @@ def draw(
         Of membranes: objects behind them are seen through those below 1.
     colors : dict of str to colour, optional
         One of Matplotlib's, by the name of a handle, or of a jump or force that has links; ``"bonds"`` and ``"box"``
-        are names too. Others keep theirs, of which there are twelve.
+        are names too. Beads with species are named by these, ``"A"``, or ``"A of proteins"`` where something else is
+        called so, and all of them by their handle. Others keep theirs, of which there are twelve.
     edges : bool
         Draw the edges of triangles.
     trails : (T, n, 3) float or sequence of (n, 3), nm, optional

@@ -137,7 +137,7 @@ def _numbers(source: Path, table: dict[str, np.ndarray], titles: list[str]) -> l
 
 def _panels(source: Path, table: dict[str, np.ndarray], columns: Any, abscissa: str | None) -> dict[str, list[str]]:
     """Group columns by their panel: the unit, or the name of a column without one."""
-    of_events = tuple(table) == EVENT_TITLES
+    of_events = tuple(table)[:8] == EVENT_TITLES[:8]
     if columns is not None:
         names = words("plot: columns", columns)
         if not names:
@@ -176,7 +176,7 @@ def _drawn(
     rows = len(next(iter(table.values())))
     x = np.arange(1, rows + 1) if abscissa is None else table[abscissa]
     all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    of_events = tuple(table) == EVENT_TITLES
+    of_events = tuple(table)[:8] == EVENT_TITLES[:8]
     for axes, (unit, titles) in zip(all_axes, panels.items(), strict=True):
         lines = []
         for title in titles:

@@ -14,7 +14,7 @@ from medyanpy._tools.validation import array
 from medyanpy.context import Context
 from medyanpy.core.columns import SPECIES
 from medyanpy.core.sites import Sites, ends_of, joined_beads
-from medyanpy.core.species import told_by_species
+from medyanpy.core.species import names_of_species, told_by_species
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
 from medyanpy.mesh import TriangleMesh, geometry
@@ -96,6 +96,7 @@ class Solids:
     #: True if these are the lines of a periodic box, which have their own colour and are not in the legend.
     is_box: bool = False
     color: tuple[float, float, float] | None = None  #: A colour other than that of its number.
+    of: str = ""  #: Of beads of a species: their handle.
 
     @property
     def legend(self) -> str:
@@ -132,6 +133,23 @@ class _Part(NamedTuple):
     semi_axes: np.ndarray | None = None
     orientations: np.ndarray | None = None
     spheres: list[BeadModel] | None = None
+    # Numbers (n,) and names of species; and the handle whose species this is.
+    species: tuple[np.ndarray, list[str]] | None = None
+    of: str = ""
+
+    def by_species(self, names: list[str]) -> "list[_Part]":
+        """Return parts of each species, by these names."""
+        assert self.species is not None
+        parts = []
+        for k, name in enumerate(names):
+            own = self.species[0] == k
+            chosen: dict[str, Any] = {
+                key: value[own] for key in ("beads", "radius", "semi_axes", "orientations")
+                if (value := getattr(self, key)) is not None
+            }  # fmt: skip
+            on = None if self.on is None else (self.on[0], self.on[1][own])
+            parts.append(self._replace(name=name, of=self.name, species=None, on=on, **chosen))
+        return parts
 
     @property
     def reach(self) -> np.ndarray | float | None:
@@ -219,7 +237,11 @@ def scene_of(
         if a.shape not in ((3,), (n, 3)):
             raise ParameterError(f"draw: semi_axes[{name!r}] must have shape (3,) or ({n}, 3), not {a.shape}")
         bodies[name] = bodies[name]._replace(semi_axes=np.broadcast_to(a, (n, 3)))
-    return scene._replace(parts=[bodies.get(p.name, p) for p in scene.parts])
+    parts = [bodies.get(p.name, p) for p in scene.parts]
+    called = names_of_species({p.name: [] if p.species is None else p.species[1] for p in parts})
+    # Models stand for bodies one after the other, whatever these are.
+    split = [p.by_species(called[p.name]) if p.species is not None and p.spheres is None else [p] for p in parts]
+    return scene._replace(parts=[one for own in split for one in own])
 
 
 def _part(
@@ -242,7 +264,10 @@ def _part(
     radius = next((column(key)[own][there] for key, as_what in drawn.items() if as_what == "radius"), of("radius"))
     on = (of("membrane"), column("triangles")[own][there]) if "membrane" in beside else None
     body = (of("semi_axes"), column("orientations")[own][there]) if "semi_axes" in beside else ()
-    return _Part(name, rows[there], of("faces"), on, radius, links, of("surface"), *body)
+    part = _Part(name, rows[there], of("faces"), on, radius, links, of("surface"), *body)
+    if "species" not in beside:
+        return part
+    return part._replace(species=(column(SPECIES.name)[part.beads], beside["species"]))
 
 
 def _found(what: Any) -> Scene:
@@ -367,7 +392,7 @@ def objects_of(
     for part in parts:
         if part.faces is not None:
             continue
-        drawn = Solids(part.name, x[part.beads], part.radius, part.links)
+        drawn = Solids(part.name, x[part.beads], part.radius, part.links, of=part.of)
         if part.semi_axes is not None and part.orientations is not None:
             drawn.radius = part.semi_axes.max(axis=1)
             turn = matrices(part.orientations)
@@ -497,6 +522,8 @@ def give_colors(surfaces: list[Sheet], solids: list[Solids], colors: Mapping[str
     everything: list[Sheet | Solids] = [*surfaces, *solids]
     for one in everything:
         named.setdefault(one.name, []).append(one)
+        if isinstance(one, Solids) and one.of:
+            named.setdefault(one.of, []).append(one)
     for name, color in colors.items():
         for one in look_up(named, name, "drawn object", ParameterError):
             one.color = color

@@ -77,8 +77,8 @@ def test_beads_land_in_balance_where_prisms_overlap_and_leave_gaps(side):
     events = dict(zip(system["Adsorption"].kinds, state.jumps["Adsorption"]["events"], strict=True))
     assert sum(events.values()) == state.counts["Adsorption"].accepted > 1000
     for one in ("outside", "inside"):
-        assert (events[f"adsorb {one}"] > 100) == (side in (one, "both"))
-        assert (events[f"desorb {one}"] > 100) == (side in (one, "both"))
+        assert (events[f"adsorb {one}: A -> P"] > 100) == (side in (one, "both"))
+        assert (events[f"desorb {one}: P -> A"] > 100) == (side in (one, "both"))
 
 
 @pytest.mark.parametrize("near", [False, True])

@@ -445,3 +445,21 @@ def test_driven_jumps_act_often_enough():
     refuses(mp.ParameterError, r"every = 6, and its fastest event comes 0\.12 times in as many steps", made, 1, 6)
     # In balance the law is the same however seldom.
     made(8, 60)
+
+
+def test_driven_networks_beside_others_act_often_enough():
+    """One clock alone may be cut as one likes; beside another jump on its pool its fluxes are those of small steps."""
+    cycle = "A <-> B; k_on = 100, k_off = 1\nB <-> C; k_on = 1, k_off = 1\nC <-> A; k_on = 1, k_off = 1"
+
+    def made(every, other, text=cycle):
+        pool = mp.Pool(V, {"A": 40, "B": 0, "C": 0, "D": 0})
+        others = [] if other is None else [Reactions(pool, other)]
+        return built(pool, Reactions(pool, text, every=every), *others)
+
+    made(50, None)
+    refuses(mp.ParameterError, "every = 50, and its fastest event comes 500 times in as many steps", made, 50,
+            "A <-> D; k_on = 1, k_off = 1")  # fmt: skip
+    # A D would meet 5 A in 1 nm³, at twice that rate.
+    refuses(mp.ParameterError, "fastest event comes 10 times", made, 10, "A <-> D; k_on = 1, k_off = 1",
+            "A + D -> B + D; rate = 2")  # fmt: skip
+    made(50, "A <-> D; k_on = 1, k_off = 1", "A <-> B; k_on = 100, k_off = 1")

@@ -351,7 +351,7 @@ def test_a_macroscopic_rate_is_that_of_the_temperature_of_the_run(kT):
         points, "A + B <-> C", reach=reach, macroscopic_rate=0.9 * most, dissociation_constant=0.3
     ))  # fmt: skip
     mp.Simulation(system, mp.BAGOGABIntegrator(0.05, kT=kT, seed=1), threads=1).step(1)
-    forth, back = jump._form.found(kT).rates
+    forth, back = jump._form.found(kT)
     assert macroscopic_rate(forth, reach, 2.0 * kT, 6 / mesh.area) == pytest.approx(0.9 * most, rel=1e-9)
     assert back == pytest.approx(0.3 * forth * np.pi * reach**2, rel=1e-12)
     assert not jump.driven
@@ -539,3 +539,33 @@ def test_forces_at_any_distance_refuse_beads_of_one_species(options):
     system.add_force(mp.forces.Coulomb(points.of("A"), 1.0, **options))
     with pytest.raises(mp.ParameterError, match="cannot tell species apart"):
         mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=1.0))
+
+
+def test_events_tell_all_that_meet_and_come_and_their_energies():
+    """Ids in the order of the kind; the kinetic energy of created points less that of removed ones is all there is."""
+    points, system, make = built(octahedron(), {"A": 12, "B": 12}, 24)
+    system.add_jump(mp.jumps.Reactions(points, "A + B <-> C; k_on = 3, k_off = 3", reach=0.8))
+    simulation = make()
+    heard = simulation.context.events()
+    before, met, came = {}, 0, 0
+    for _ in range(200):
+        was = simulation.context.get_state(positions=True)
+        before = dict(zip(was.ids[points.kind.all_rows].tolist(), was.column("species")[points.kind.all_rows].tolist(),
+                          strict=True))  # fmt: skip
+        simulation.step(1)
+        now = simulation.context.get_state(positions=True)
+        after = dict(zip(now.ids[points.kind.all_rows].tolist(), now.column("species")[points.kind.all_rows].tolist(),
+                         strict=True))  # fmt: skip
+        events = heard.heard()
+        heard.forget(len(events))
+        if len(events) != 1:
+            continue
+        (event,) = events
+        assert event.energy == event.kinetic_energy != 0.0
+        gone, new = ((event.a, event.b), (event.c,)) if event.kind == "A + B -> C" else ((event.a,), (event.b, event.c))
+        assert [before[one] for one in gone] == ([0, 1] if len(gone) == 2 else [2])
+        assert [after[one] for one in new] == ([0, 1] if len(new) == 2 else [2])
+        assert not set(gone) & set(after)
+        assert not set(new) & set(before)
+        met, came = met + (len(gone) == 2), came + (len(new) == 2)
+    assert min(met, came) > 10

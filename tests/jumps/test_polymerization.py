@@ -280,7 +280,9 @@ def test_the_two_ends_of_actin_drive_subunits_through_a_filament():
     plus, minus = (np.log(critical / (j["off_rate"] / j["on_rate"])) for j in jumps)
     expected = net["Polymerization"] * plus + net["Polymerization 2"] * minus
     assert chemical == pytest.approx(expected, rel=1e-9)
-    assert state.entropy_production == pytest.approx(chemical / simulation.integrator.kT, rel=1e-9)
+    # Half of the difference each, whatever the concentration.
+    through = 0.5 * (plus - minus) * (net["Polymerization"] - net["Polymerization 2"])
+    assert state.entropy_production == pytest.approx(through, rel=1e-9)
     assert plus - minus == pytest.approx(1.62903, abs=1e-5)
 
 
@@ -417,7 +419,8 @@ def test_weights_of_states_for_replica_exchange():
         for kT in (1.0, 1.3):
             both = handle.subunits(state)
             joints = [log_integral_of(6.0, 6.0, 0.0, 0.5 * n, kT, 0.25) for n in both.tolist()]
-            expected = both.sum() * np.log(1.5) - sum(joints)
+            # The reservoir has 1.1/nm³.
+            expected = both.sum() * np.log(1.1 * 1.5) - sum(joints)
             assert sum(jump.log_weight(own, state, kT) for jump, own in pairs) == pytest.approx(expected)
 
 

@@ -106,11 +106,6 @@ cdef class Annealing(Severing):
         Severing.bend(self, modulus, straight, bent)
         self.known = np.full(2 * self.most + 1, NAN)
 
-    @property
-    def temperature(self):
-        """kT, pN nm."""
-        return self.kT
-
     def links_are(self, int full, int fewest, int most_last, bint plus, bint minus, double[::1] ways not None):
         """What links of filaments may be, see `Annealing`."""
         self.full, self.fewest, self.most_last = full, fewest, most_last

@@ -18,7 +18,7 @@ kinetic energy of the corners, which the acceptance takes beside dU.
 """
 import numpy as np
 
-from libc.math cimport INFINITY, fabs, floor, sqrt
+from libc.math cimport fabs, floor, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, realloc
 
@@ -243,11 +243,11 @@ cdef class Exchange(JumpOperation):
     cdef Ground membrane
     cdef Feet feet
     cdef WorkSpace space
-    cdef public object company            # as of PointReactions
     cdef public object layout             # of the context, for what sets the layer
     cdef int32_t bead, point              # species
     cdef bint conserved                   # momentum, between a bead and the corners
     cdef double down                      # 1/s, for each foot
+    cdef double affinity_down, affinity_up   # kT: what drives events
     cdef double up                        # 1/s for each point, or 1/(nm^2 s) of a reservoir
     cdef readonly long long[::1] done     # events so far: down outside, down inside, up outside, up inside
 
@@ -262,8 +262,9 @@ cdef class Exchange(JumpOperation):
         self.space = space
         self.done = np.zeros(4, np.int64)
 
-    def set(self, double kT, bint driven, int32_t bead, int32_t point, double down, double up, heights):
-        """Take the numbers: species, rates, and the lowest and the highest height of the layer."""
+    def set(self, double kT, bint driven, int32_t bead, int32_t point, double down, double up, affinities, heights):
+        """Take the numbers: species, rates and what drives them, kT, and the lowest and the highest height of the
+        layer."""
         self.kT = self.beads.kT = kT
         if self.points is not None:
             self.points.kT = kT
@@ -272,6 +273,7 @@ cdef class Exchange(JumpOperation):
         self.point = point
         self.down = down
         self.up = up
+        self.affinity_down, self.affinity_up = affinities
         self.feet.low, self.feet.high = heights
 
     def feel(self, list forces):
@@ -444,4 +446,5 @@ cdef class Exchange(JumpOperation):
         k = 2 * way + (height < 0.0)
         self.done[k] += 1
         return self.happened(
-            world, t, k, id_a, id_b, self.beads.gained + K, K, INFINITY if self.driven else 0.0)
+            world, t, k, id_a, id_b, self.beads.gained + K, K,
+            self.kT * (self.affinity_down if way == DOWN else self.affinity_up))

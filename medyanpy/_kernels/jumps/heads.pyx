@@ -482,7 +482,7 @@ cdef class Heads(LinkBinding):
         if alone:
             self.molecules.put(self.cell_at(world, i), self.species, 1)
             self.alone[0] -= 1
-            self.record(world, t, OFF_END, i if h == 0 else -1, i if h == 1 else -1, 0.0, INFINITY)
+            self.record(world, t, OFF_END, i if h == 0 else -1, i if h == 1 else -1, 0.0, 0.0, INFINITY)
         elif not self.carried:
             self.alone[0] += 1
 

@@ -35,9 +35,11 @@ cdef struct Event:
     int64_t step              # steps done before the one it happened in
     double time               # s
     int64_t kind              # an index of the jump's `kinds`
-    int64_t a                 # ids, of what its kind says
+    int64_t a                 # ids, of what its kind says; -1: none
     int64_t b
+    int64_t c
     double energy             # pN nm: by how much potential and kinetic energy have changed
+    double kinetic            # pN nm: the kinetic part
     double chemical           # pN nm: what drives it, kT ln(rate there / rate back) + energy
 
 
@@ -54,12 +56,14 @@ cdef class JumpOperation(Operation):
     cdef bint moves
     cdef bint relinks
     cdef public PoolCounts inside  # the pool that it takes from, where that is the inside of a membrane; else None
+    cdef public object company     # all jumps of the context, a `Company`; None as long as it is not known
     cdef readonly int every   # acts at each so many steps, for as many steps' time
     # What `act` has done to the energy (pN nm), added up until somebody has booked it: in all, and the kinetic part.
     cdef double energy
     cdef double kinetic
     # Whether somebody wants events written down.
     cdef public bint recording
+    cdef int64_t third        # the id c of the next event, -1 as long as nobody says
     cdef Event* events
     cdef Py_ssize_t room
     cdef long long first      # number of the first event that is kept
@@ -72,8 +76,11 @@ cdef class JumpOperation(Operation):
     # For `act`: an event has happened, `after` (s) the beginning. A fault where there is no memory.
     cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
                       double kinetic, double chemical) noexcept nogil
-    # The parts of `happened`, for jumps of which `chemical` is not what drives an event: this affinity, kT, of which
-    # the sum over a turn of a cycle is what drives the cycle; and the record of an event.
+    # The same, where not `chemical` drives it, but this affinity, kT, of which the sum over a turn of a cycle is what
+    # drives the cycle.
+    cdef int happened_by(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
+                         double kinetic, double chemical, double affinity) noexcept nogil
+    # The parts of it: what drives, and the record of an event.
     cdef void drive(self, double affinity) noexcept nogil
-    cdef int record(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
+    cdef int record(self, World* world, double after, int kind, int64_t a, int64_t b, double energy, double kinetic,
                     double chemical) noexcept nogil

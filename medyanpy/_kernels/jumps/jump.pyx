@@ -22,7 +22,8 @@ from medyanpy._kernels.core.work cimport add
 
 
 EVENT = np.dtype([
-    ("step", "i8"), ("time", "f8"), ("kind", "i8"), ("a", "i8"), ("b", "i8"), ("energy", "f8"), ("chemical", "f8"),
+    ("step", "i8"), ("time", "f8"), ("kind", "i8"), ("a", "i8"), ("b", "i8"), ("c", "i8"), ("energy", "f8"),
+    ("kinetic", "f8"), ("chemical", "f8"),
 ])
 
 
@@ -93,6 +94,7 @@ cdef class JumpOperation(Operation):
         self.every = 1
         self.energy = self.kinetic = 0.0
         self.recording = False
+        self.third = -1
         self.events = NULL
         self.room = 0
         self.first = 0
@@ -113,6 +115,11 @@ cdef class JumpOperation(Operation):
     @property
     def accepted(self):
         return self.counts[1]
+
+    @property
+    def temperature(self):
+        """kT, pN nm."""
+        return self.kT
 
     @property
     def driven_so_far(self):
@@ -142,7 +149,7 @@ cdef class JumpOperation(Operation):
         cdef Py_ssize_t i
         for i in range(n):
             e = self.events[i]
-            out[i] = (e.step, e.time, e.kind, e.a, e.b, e.energy, e.chemical)
+            out[i] = (e.step, e.time, e.kind, e.a, e.b, e.c, e.energy, e.kinetic, e.chemical)
         self.forget()
         return out
 
@@ -161,17 +168,24 @@ cdef class JumpOperation(Operation):
 
     cdef int happened(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
                       double kinetic, double chemical) noexcept nogil:
+        # Without a temperature energies are in no ratio to kT.
+        return self.happened_by(
+            world, after, kind, a, b, energy, kinetic, chemical, chemical / self.kT if self.kT > 0.0 else 0.0)
+
+    cdef int happened_by(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
+                         double kinetic, double chemical, double affinity) noexcept nogil:
         self.energy += energy
         self.kinetic += kinetic
-        # Without a temperature energies are in no ratio to kT.
-        if self.driven and self.kT > 0.0:
-            self.drive(chemical / self.kT)
-        return self.record(world, after, kind, a, b, energy, chemical)
+        if self.driven:
+            self.drive(affinity)
+        return self.record(world, after, kind, a, b, energy, kinetic, chemical)
 
-    cdef int record(self, World* world, double after, int kind, int64_t a, int64_t b, double energy,
+    cdef int record(self, World* world, double after, int kind, int64_t a, int64_t b, double energy, double kinetic,
                     double chemical) noexcept nogil:
         cdef Event* grown
+        cdef int64_t c = self.third
         cdef Py_ssize_t at = self.counts[2] - self.first
+        self.third = -1
         self.counts[1] += 1
         self.counts[2] += 1
         if not self.recording:
@@ -186,7 +200,7 @@ cdef class JumpOperation(Operation):
                 return OUT_OF_MEMORY
             self.events = grown
             self.room = 2 * self.room + 64
-        self.events[at] = Event(world.step, self.start + after, kind, a, b, energy, chemical)
+        self.events[at] = Event(world.step, self.start + after, kind, a, b, c, energy, kinetic, chemical)
         return 0
 
 

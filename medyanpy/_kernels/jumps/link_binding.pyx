@@ -848,7 +848,7 @@ cdef class LinkBinding(JumpOperation):
             u = energy_in(&self.task, state_of(&self.task, slot), distance_of(&self.task, world, i, j), &slope)
             self.part(i, slot)
             energy[0] -= u
-            self.record(world, t, UNBIND, i, j, -u, INFINITY)
+            self.record(world, t, UNBIND, i, j, -u, 0.0, INFINITY)
         self.rated = False
         self.n_changes[0] += 1
 

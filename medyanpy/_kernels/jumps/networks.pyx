@@ -124,7 +124,7 @@ cdef class Network(JumpOperation):
 
     Parameters
     ----------
-    name, driven, every
+    name, every
         As of JumpOperation.
     pool : PoolCounts
     factors, minus : (n, 3) int32 arrays
@@ -157,9 +157,6 @@ cdef class Network(JumpOperation):
     cdef object kept_fired
     cdef int64_t[::1] fired               # events of each channel, and hops
     cdef long long seen, written, world
-    # Of the jumps on the same pool, this one included; and which pool of the context it is.
-    cdef public object together
-    cdef public int number
 
     def __cinit__(self, *args, **kwargs):
         self.channels = NULL
@@ -167,10 +164,10 @@ cdef class Network(JumpOperation):
     def __dealloc__(self):
         free(self.channels)
 
-    def __init__(self, str name, bint driven, int every, PoolCounts pool, const int32_t[:, ::1] factors,
+    def __init__(self, str name, int every, PoolCounts pool, const int32_t[:, ::1] factors,
                  const int32_t[:, ::1] minus, list changes, reverse):
         cdef Py_ssize_t r, k
-        self.describe(name, float("nan"), driven, every)
+        self.describe(name, float("nan"), False, every)
         # No force knows how many molecules there are.
         self.moves = False
         self.pool = pool
@@ -210,11 +207,13 @@ cdef class Network(JumpOperation):
         self.hopping = True
         self.seen = -1
 
-    def set(self, double kT, const double[::1] rates, const int32_t[::1] powers, const double[::1] affinity):
+    def set(self, double kT, bint driven, const double[::1] rates, const int32_t[::1] powers,
+            const double[::1] affinity):
         """Take rates (n,) of channels, with powers of the volume and what reservoirs contribute in them, which power
         that is, and what drives each."""
         cdef Py_ssize_t r
         self.kT = kT
+        self.driven = driven
         self.affinity = affinity
         self.base, self.powers = rates, powers
         self.volume = 0.0
@@ -293,7 +292,7 @@ cdef class Network(JumpOperation):
             back = self.propensity(n, self.reverse[r])
             if back > 0.0:
                 chemical = self.kT * (log_(there) - log_(back))
-        return self.record(world, t, <int> r, cell, -1, 0.0, chemical)
+        return self.record(world, t, <int> r, cell, -1, 0.0, 0.0, chemical)
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef int fault

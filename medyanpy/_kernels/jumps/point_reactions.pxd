@@ -56,13 +56,13 @@ cdef class PointReactions(JumpOperation):
     cdef int most
     cdef bint together                    # C takes the momentum of A and B, and hands it on
     cdef readonly Ground ground
-    cdef public object company            # forms of all jumps of the context on beads with species
     cdef WorkSpace space
     cdef PoolCounts pool
     # Forces that tell the energy of one bead, and others, of which the whole energy is computed.
     cdef Sequence telling
     cdef readonly Sequence forces
     cdef double gained                    # what one attempt has changed of the former
+    cdef bint thins                       # whether `thin` tells the logarithm of the rates there and back
     cdef bint decides                     # whether attempts are weighed without forces, too
     cdef double share, limit              # of the reaction that is attempted
     cdef Reaction* reactions
@@ -104,9 +104,10 @@ cdef class PointReactions(JumpOperation):
     cdef Py_ssize_t free_place(self, World* world) noexcept nogil
     cdef double rate_of(self, World* world, const Reaction* r) noexcept nogil
     cdef int attempt(self, World* world, double t, Py_ssize_t which, Draws* draws) noexcept nogil
-    # For classes whose beads come, go and turn more rarely than they are tried: whether one goes on, and its affinity.
+    # For classes whose beads come, go and turn more rarely than they are tried: whether one goes on, and the logarithm
+    # of its rates there and back, to which the affinity of the reaction is added then.
     cdef int thin(self, World* world, Py_ssize_t which, int32_t place, const Spot* spot, Draws* draws,
-                  double* affinity, bint* goes) noexcept nogil
+                  double* chemical, bint* goes) noexcept nogil
     cdef int weigh_bead(self, World* world, int32_t place, double sign) noexcept nogil
     cdef void keep(self, World* world, int32_t place, Kept* out) noexcept nogil
     cdef int turn(self, World* world, int32_t place, int32_t species, Kept* before, Py_ssize_t* n) noexcept nogil

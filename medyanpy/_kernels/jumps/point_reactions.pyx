@@ -266,9 +266,9 @@ cdef class PointReactions(JumpOperation):
         cdef double u[2]
         cdef double v[6]
         cdef double* given = NULL
-        cdef double second, K = 0.0, old = 0.0, affinity = r.affinity
+        cdef double second, K = 0.0, old = 0.0, chemical = 0.0, affinity = r.affinity
         cdef int32_t a = -1, b = -1
-        cdef int64_t id_a, id_b = -1, next_id = self.room.next_id[0]
+        cdef int64_t id_a, id_b = -1, id_c = -1, next_id = self.room.next_id[0]
         cdef Py_ssize_t n, k, cell = 0, changed = 0
         cdef bint ends = True
         cdef int fault = 0
@@ -304,7 +304,7 @@ cdef class PointReactions(JumpOperation):
             if not ends:
                 return record_fault(world, TOO_FAR, a, -1)
         if r.kind == TURN or r.kind == COME or r.kind == GO:
-            fault = self.thin(world, which, a, &spot, draws, &affinity, &ends)
+            fault = self.thin(world, which, a, &spot, draws, &chemical, &ends)
             if fault != 0 or not ends:
                 return fault
         if (r.taken >= 0 or r.given >= 0) and self.pool.n_cells > 1:
@@ -354,12 +354,20 @@ cdef class PointReactions(JumpOperation):
             self.pool.take(cell, r.taken, 1)
         if r.given >= 0:
             self.pool.put(cell, r.given, 1)
+        # In the order in which the reaction names them.
         if r.kind == COME:
             id_a = self.room.ids[before[0].place]
-        return self.happened(world, t, <int> which, id_a, id_b, self.gained + K, K, self.kT * affinity)
+        elif r.kind == PART:
+            id_b, id_c = self.room.ids[before[1].place], self.room.ids[before[2].place]
+        elif r.kind == MEET:
+            id_c = self.room.ids[before[2].place]
+        self.third = id_c
+        affinity += chemical
+        return self.happened_by(world, t, <int> which, id_a, id_b, self.gained + K, K,
+                                self.kT * (chemical if self.thins else affinity), affinity)
 
     cdef int thin(self, World* world, Py_ssize_t which, int32_t place, const Spot* spot, Draws* draws,
-                  double* affinity, bint* goes) noexcept nogil:
+                  double* chemical, bint* goes) noexcept nogil:
         return 0
 
     cdef int decide(self, World* world, int32_t place, double old, Draws* draws, bint* accepted) noexcept nogil:

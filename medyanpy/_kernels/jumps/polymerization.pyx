@@ -101,6 +101,7 @@ cdef class Polymerization(JumpOperation):
     cdef PoolCounts pool
     cdef Py_ssize_t species
     cdef double on, off       # nm^3/s and 1/s
+    cdef double affinity      # kT: what drives a subunit onto an end
     # Where subunits have states: these, the rate back of the outermost one by its state, and the highest, else `off`.
     cdef public Ageing ageing
     cdef double[::1] off_of
@@ -150,13 +151,15 @@ cdef class Polymerization(JumpOperation):
         self.full = full
         self.ways = ways
 
-    def set(self, double kT, bint driven, double on, double off):
+    def set(self, double kT, bint driven, double on, double off, double affinity):
+        """Take the rates, and what drives a subunit onto an end, kT, beyond energies and what laws do."""
         if not kT == self.kT:
             self.known[:, :] = NAN
         self.kT = kT
         self.driven = driven
         self.on = on
         self.off = self.most_off = off
+        self.affinity = affinity
 
     def read_force(self, double force, double average):
         """Take rates from the force on an end, averaged over a time, and not from energies."""
@@ -189,11 +192,6 @@ cdef class Polymerization(JumpOperation):
     def log_joint_of(self, Py_ssize_t k, int both):
         """For tests: the logarithm of z of the last joint of an end, with so many subunits in both links."""
         return self.log_of(k, both)
-
-    @property
-    def temperature(self):
-        """kT, pN nm."""
-        return self.kT
 
     @property
     def rate(self):
@@ -340,7 +338,7 @@ cdef class Polymerization(JumpOperation):
                   double energy, double kinetic) noexcept nogil:
         """A subunit has come or gone."""
         cdef const Place* one = self.ends.place(k)
-        cdef double chemical = 0.0
+        cdef double chemical = 0.0, affinity = 0.0, own
         cdef bint aged = False
         cdef int n_gone = 0
         if not grows:
@@ -355,21 +353,27 @@ cdef class Polymerization(JumpOperation):
         if not grows:
             self.pool.put(cell, self.species, 1)
         if self.driven:
-            chemical = INFINITY
+            chemical = affinity = INFINITY
             # Subunits come in the first state only.
             if self.on > 0.0 and self.off > 0.0 and not aged and n_gone == 0:
                 # Of the concentration with the subunit in the pool, whichever way it goes.
                 chemical = self.kT * log_(
                     self.on * self.pool.amount(cell, self.species) / (self.off * self.pool.volume))
+                affinity = self.affinity
                 if self.force > 0.0:
                     # Rates do not know what is gained, so that it drives.
-                    chemical -= self.kT * self.hindrance(k, True)
-                chemical = chemical if grows else -chemical
+                    own = self.hindrance(k, True)
+                    chemical -= self.kT * own
+                    affinity -= own
+                if not grows:
+                    chemical, affinity = -chemical, -affinity
                 if self.force > 0.0:
                     chemical += energy
+                    affinity += energy / self.kT
         if grows:
             self.pool.take(cell, self.species, 1)
-        return self.happened(world, t, 0 if grows else 1, world.bead[node], -1, energy + kinetic, kinetic, chemical)
+        return self.happened_by(
+            world, t, 0 if grows else 1, world.bead[node], -1, energy + kinetic, kinetic, chemical, affinity)
 
     cdef double log_joint(self, World* world, const End* end, Py_ssize_t k, int32_t subunits) noexcept nogil:
         """The logarithm of z with so many subunits in the last link."""

@@ -94,10 +94,11 @@ cdef class WrittenTurns(PointReactions):
         for i, one in enumerate(self.kept):
             grown[i] = Written(&one.function, &one.registers[0, 0])
         self.highest, self.highest_new = most, most_new
+        self.thins = True
         self.given = np.zeros(3 + self.numbers.shape[0])
 
     cdef int thin(self, World* world, Py_ssize_t which, int32_t place, const Spot* spot, Draws* draws,
-                  double* affinity, bint* goes) noexcept nogil:
+                  double* chemical, bint* goes) noexcept nogil:
         cdef const Written* law = &self.laws[which]
         cdef double u[2]
         cdef double rate, back, most = self.highest_new if self.reactions[which].kind == COME else self.highest
@@ -115,7 +116,7 @@ cdef class WrittenTurns(PointReactions):
         draw_two(draws, u)
         goes[0] = u[0] * most < rate
         back = _result(law, 1)
-        affinity[0] = log_(rate / back) if goes[0] and back > 0.0 else INFINITY
+        chemical[0] = log_(rate / back) if goes[0] and back > 0.0 else INFINITY
         return 0
 
 
@@ -123,6 +124,7 @@ cdef struct Way:
     int after                 # state
     int back                  # of a change the way back, -1: none
     int kind                  # which transition it is
+    double shift              # kT: what drives a change of the state, less the logarithm of the rates there and back
     Written law
 
 
@@ -145,7 +147,6 @@ cdef class LinkTransitions(JumpOperation):
     """
     cdef readonly LinkBinding binding
     cdef public object partner   # the jump that it belongs to
-    cdef public list company     # see `SpeciesForm`
     cdef list kept
     cdef list held
     cdef Way* ways
@@ -180,8 +181,8 @@ cdef class LinkTransitions(JumpOperation):
     def __dealloc__(self):
         free(self.ways)
 
-    def set_rates(self, double kT, bint driven, double most, list programs):
-        """Take the bound (1/s), and a program of the rate of each way."""
+    def set_rates(self, double kT, bint driven, double most, list programs, list shifts):
+        """Take the bound (1/s), and of each way a program of the rate and the shift of what drives it."""
         cdef Compiled one
         cdef int k
         self.kT = kT
@@ -190,6 +191,7 @@ cdef class LinkTransitions(JumpOperation):
         self.kept = [Compiled(*program, 1) for program in programs]
         for k, one in enumerate(self.kept):
             self.ways[k].law = Written(&one.function, &one.registers[0, 0])
+            self.ways[k].shift = shifts[k]
 
     def act_on(self, LinkBinding binding not None, beside):
         """Take the jump that holds the links, and for each of its sites the ones ahead and behind, (n, 2)."""
@@ -362,5 +364,5 @@ cdef class LinkTransitions(JumpOperation):
         self.measure(way.after, self.given[0], mean)
         self.given[4] = -gain
         back = self.rate_of(&self.ways[way.back].law)
-        return self.happened(world, t, way.kind, i, j, gain, 0.0,
-                             self.kT * log_(there / back) if back > 0.0 else INFINITY)
+        there = log_(there / back) if back > 0.0 else INFINITY
+        return self.happened_by(world, t, way.kind, i, j, gain, 0.0, self.kT * there, there + way.shift)

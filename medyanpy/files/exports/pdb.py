@@ -51,7 +51,7 @@ class _Pdb(FormatOfEqualFrames):
         has_box = bool(self.boxes.any()) and not self.box_left_out(_MOST_SIDE)
         with open(made[0], "w", encoding="ascii", newline="\n") as file:
             file.write("REMARK   1 WRITTEN BY MEDYANPY; LENGTHS ARE ANGSTROM\n")
-            for k, (name, word) in enumerate(_short(self.contents.types).items()):
+            for k, (name, word) in enumerate(_short(list(self.contents.handles)).items()):
                 residue = _RESIDUES[k % len(_RESIDUES)]
                 file.write(f"REMARK   1 RESIDUE {residue}, SEGMENT {word:<4s}: {_ascii(name, 45)}\n")
             for k, (_, places, alive) in enumerate(self.each_in_full()):
@@ -71,7 +71,7 @@ class _Pdb(FormatOfEqualFrames):
         """Return the text before the coordinates of every atom, and the text behind."""
         heads, tails = [""] * len(self._rows), [""] * len(self._rows)
         used = dict.fromkeys(_CHAINS, 0)
-        words = _short(self.contents.types)
+        words = _short(list(self.contents.handles))
         for k, handle in enumerate(self.contents.handles.values()):
             own = np.arange(len(handle))
             if handle.links is not None:

@@ -58,7 +58,7 @@ class _Ply(Format):
             path.write_bytes(write_ply(vertices, faces, comments))
 
     def left_out(self) -> list[str]:
-        others = [name for name in self.contents.types if name not in self.contents.membranes]
+        others = [name for name in self.contents.handles if name not in self.contents.membranes]
         there = f" ({', '.join(others)})" if others else ""
         out = [f"PLY files are written without beads that are not vertices{there}, and without numbers and times."]
         if self.boxes.any():

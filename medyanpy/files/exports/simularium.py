@@ -76,7 +76,8 @@ class _Simularium(Format):
         """Return the numbers of each agent: kind, number and type, place and rotation, radius, points of a fibre."""
         x = (there.shown_positions - centre) / nm
         radii = np.where(there.radii > 0.0, there.radii, self.contents.size) / nm
-        chained = np.array([handle.links is not None for handle in self.contents.handles.values()], bool)[there.types]
+        handles = [self.contents.handles[name] for name in self.contents.handle_of]
+        chained = np.array([handle.links is not None for handle in handles], bool)[there.types]
         balls = np.flatnonzero(~chained)
         table = np.zeros((len(balls), 11))
         table[:, 0], table[:, 1], table[:, 2] = _BALL, there.ids[balls], there.types[balls]

@@ -51,7 +51,7 @@ class _VtkHdf(Format):
     })  # fmt: skip
 
     def check(self) -> None:
-        if not self.contents.types:
+        if not self.contents.handles:
             raise self.refuse("has nothing that is in space")
         for path in self.contents.trajectory.paths:
             if hdf5.is_marked(path):
@@ -63,11 +63,11 @@ class _VtkHdf(Format):
     @property
     def first(self) -> str:
         """The handle whose file has the name that was asked for."""
-        return (self.contents.membranes or self.contents.types)[0]
+        return (self.contents.membranes or [*self.contents.handles])[0]
 
     def _names(self) -> list[str]:
         """Return the names of handles, in the order of files."""
-        return [self.first, *(name for name in self.contents.types if name != self.first)]
+        return [self.first, *(name for name in self.contents.handles if name != self.first)]
 
     def paths(self) -> list[Path]:
         others = words_of(self._names()[1:], in_file_names).values()

@@ -28,7 +28,10 @@ class _Xyz(Format):
     def write(self, made: list[Path]) -> None:
         trajectory = self.contents.trajectory
         # Quotation marks and # mean something to some readers.
-        species = list(words_of(self.contents.types, lambda c: c.isalnum() or c in "-_+./").values())
+        known = [c for names in (self.contents.types, self.contents.handles) for c in names]
+        words = words_of(list(dict.fromkeys(known)), lambda c: c.isalnum() or c in "-_+./")
+        species = [words[name] for name in self.contents.types]
+        handles = [words[name] for name in self.contents.handle_of]
         turns = any(handle.rows_of == "oriented" for handle in self.contents.handles.values())
         shapes = any("semi_axes" in handle.beside for handle in self.contents.handles.values())
         with open(made[0], "w", encoding="utf-8", newline="\n") as file:
@@ -37,10 +40,9 @@ class _Xyz(Format):
                 energies = "".join(f" {name}={getattr(trajectory[k], name)!r}" for name in ENERGIES)
                 about = f"Properties=species:S:1:{head}:handle:S:1 Time={there.time!r} Step={there.step}"
                 file.write(f"{len(there)}\n{about}{energies}{_box(there)}\n")
-                table = [[species[t] for t in there.types.tolist()], *(c.tolist() for c in columns)]
-                file.writelines(
-                    f"{row[0]} {' '.join(map(repr, row[1:]))} {row[0]}\n" for row in zip(*table, strict=True)
-                )
+                types = there.types.tolist()
+                for t, *row in zip(types, *(c.tolist() for c in columns), strict=True):
+                    file.write(f"{species[t]} {' '.join(map(repr, row))} {handles[t]}\n")
 
 
 def _box(there: Particles) -> str:
