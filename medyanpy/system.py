@@ -188,15 +188,25 @@ class System(Displayed, Guarded):
                 raise ParameterError(f"{what.name}: {pool!r} must be in the system first: system.add_pool(...)")
         if isinstance(what, Jump):
             what.check(self.topology, self.forces)
+            what.beside((*self._jumps, what))
         names.append(self._unique_name(what, unique_name))
         members.append(what)
+        self._acquaint()
         return what
+
+    def _acquaint(self) -> None:
+        """Let jumps know each other."""
+        for jump in self._jumps:
+            jump.beside(self._jumps)
 
     def _remove(self, noun: str, what: Force | Jump) -> None:
         members, names = self._all(noun)
         for i, one in enumerate(members):
             if one is what:
                 del members[i], names[i]
+                if isinstance(what, Jump):
+                    what.beside((what,))
+                    self._acquaint()
                 return
         raise ParameterError(f"remove_{noun}: {what!r} is not in this system")
 

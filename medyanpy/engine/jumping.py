@@ -75,7 +75,10 @@ class Jumping:
         self.integrator: SplittingIntegrator = integrator
         self._layout = layout
         self.clock: np.ndarray = np.zeros(3)
+        for jump in self.jumps:
+            jump.beside(self.jumps)
         for name, jump in zip(self.names, self.jumps, strict=True):
+            jump.check_forces(system.forces)
             swells = any(pool.inside is not None for pool in jump.pools)
             if (jump.moves_beads or swells) and not isinstance(integrator.kick, Explicit):
                 raise ParameterError(

@@ -2,7 +2,7 @@
 
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -72,7 +72,8 @@ class Jump(Parameterized):
 
     #: For authors: help() of other jumps leaves these out.
     _hooks = frozenset(
-        "arrays_shown beside_frames bind births carry changed_box check check_state domains driven fastest "
+        "arrays_shown beside beside_frames bind births carry changed_box check check_forces check_state domains driven "
+        "fastest "
         "flips_edges_of forces ids in_frames joined kinds log_weight meet moves_beads naming needs_temperature notes "
         "pools remarks remakes remarks_on_cost shown stirs update weigh without".split()
     )
@@ -234,10 +235,20 @@ class Jump(Parameterized):
         """Raise a ParameterError for arrays that are not a state; they are like those of ``operation.arrays()``."""
 
     def check(self, topology: "Topology", forces: tuple[Force, ...]) -> None:
-        """Raise a ParameterError or TopologyError for a system in which this jump cannot act."""
+        """Raise a ParameterError or TopologyError for a system in which this jump cannot act, when it is added."""
         for force in self.forces:
             if not any(force is one for one in forces):
                 raise ParameterError(f"{self.name}: {force!r} must be in the system first: system.add_force(...)")
+
+    def check_forces(self, forces: tuple[Force, ...]) -> None:
+        """Raise a ParameterError for forces with which it cannot act, or where one is missing, when a Context is made:
+        forces may be added after it."""
+
+    def beside(self, jumps: "Sequence[Jump]") -> None:
+        """Know all jumps of its system, itself among them: whenever one is added or removed, or a Context is made.
+
+        Raises a ParameterError, before anything is changed, if it cannot act beside these.
+        """
 
     def remarks(self, look: "Look") -> "list[Remark]":
         """Return what is wrong or unlikely about it in a system, for `Simulation.check` and warnings."""
