@@ -176,7 +176,7 @@ def test_room_alone_is_enough_to_begin_with():
     assert np.isfinite(simulation.context.get_state(positions=True).positions[state.alive]).all()
 
 
-def nobody(*forces_of, **options):
+def without_beads(*forces_of, **options):
     """Handles of all kinds without beads, of actin in its units and at 300 K: a simulation."""
     topology = mp.Topology()
     none, numbers = np.empty((0, 3)), (4e-12, 4e-6)
@@ -194,9 +194,9 @@ def held(topology):
     return forces.HarmonicTrap([topology["beads"], topology["actin"]], 1.0, [0.0, 0.0, 0.0])
 
 
-def test_nobody_is_looked_at():
+def test_handles_without_beads_are_looked_at():
     """What takes the largest or the mean of all beads does so of none."""
-    simulation = nobody(
+    simulation = without_beads(
         held, lambda t: forces.SoftSphere(t["balls"], t["balls"], 2.0),
         lambda t: forces.FilamentBending(t["actin"], 7e4),
     )  # fmt: skip
@@ -212,8 +212,8 @@ def test_nobody_is_looked_at():
 
 
 @pytest.mark.parametrize("box", [None, (900.0,) * 3])
-def test_nobody_is_written_and_drawn(box, tmp_path):
-    simulation = nobody(held, box=box)
+def test_handles_without_beads_are_written_and_drawn(box, tmp_path):
+    simulation = without_beads(held, box=box)
     with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1) as reporter:
         simulation.reporters.append(reporter)
         simulation.step(2)

@@ -62,7 +62,7 @@ def test_jumps_may_be_added_before_the_forces_that_they_need(jump):
     context(system)
 
 
-def test_what_bending_has_to_be_is_asked_whenever_it_is_added():
+def test_bending_is_looked_at_whenever_it_is_added():
     system, actin, pool = made()
     system.add_jump(growth(actin, pool["G-actin"]))
     system.add_jump(mp.jumps.Severing(actin, 2e-3, bending_share=0.5))
@@ -125,6 +125,19 @@ def test_jumps_know_each_other_while_they_are_in_a_system():
     system.remove_jump(minus)
     system.add_jump(mp.jumps.Nucleation(actin, pool["one"], n=20, rate=1.0, dissolution_rate=1.0))
     assert ends.driven
+
+
+def test_a_jump_of_two_systems_is_beside_those_of_the_context():
+    system, actin, pool = made()
+    plus = system.add_jump(growth(actin, pool["G-actin"]))
+    system.add_jump(growth(actin, pool["G-actin"], **POINTED))
+    system.add_force(metric(actin))
+    alone = mp.System(actin.topology)
+    alone.add_pool(pool)
+    alone.add_jump(plus)
+    assert not plus.driven
+    context(system)
+    assert plus.driven
 
 
 def test_driven_ends_that_act_seldom_are_refused_beside_others():

@@ -197,10 +197,13 @@ def test_momentum_stays_to_the_bit_in_a_step():
         own = handle.kind.links_of(before) == handle.kind.links_of(after)
         moved += (own & (handle.subunits(before) != handle.subunits(after))).sum()
         rows = handle.kind.slots[own]
-        # Filaments that split, or merge, have new velocities.
         there = before.alive[rows] & after.alive[rows]
         v, u = (state.velocities[rows][there] for state in (before, after))
         assert (v == u).all()
+        # Filaments that split, or merge, have new velocities.
+        other = handle.kind.slots[~own]
+        changed = (state.velocities[other][before.alive[other] & after.alive[other]] for state in (before, after))
+        assert not np.equal(*changed).any()
         assert (v.sum(axis=0) == u.sum(axis=0)).all()
         links = there[:, 1:] & there[:, :-1]
         tangents = []
