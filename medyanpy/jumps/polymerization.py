@@ -14,7 +14,8 @@ from medyanpy.errors import ParameterError, TopologyError, UnitsWarning, shown
 from medyanpy.forces._shapes import ShapeForce
 from medyanpy.forces.filaments import FilamentBending, FixmanPotential
 from medyanpy.jumps._base import Given, argument, declared
-from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, expect_metric, follow_places, joint_of, lets_go
+from medyanpy.jumps._chain_integrals import log_chains
+from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, follow_places, joint_of, lets_go
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.rates import GrowthLaw
 
@@ -68,8 +69,8 @@ class Polymerization(EndJump):
     ParameterError
         A number outside its domain. Other than two of on_rate, off_rate and dissociation_constant. What is not a
         species of a pool. Another such jump at the same end that takes the same species. Once a Context is made:
-        filaments with ``capacity_links=`` without a `FixmanPotential`, and `FilamentBending` on the filaments with
-        numbers that differ between joints.
+        `FilamentBending` on the filaments with numbers that differ between joints, or with ``capacity_links=`` a rest
+        angle.
 
     Notes
     -----
@@ -79,8 +80,9 @@ class Polymerization(EndJump):
     ``chemical_energy`` of their events is :math:`\pm kT \ln(C/K_D)`, inf without a way back, and of balanced jumps 0.
 
     The integral of the last joint over directions is divided out, so that K_D does not depend on where nodes are.
-    Beside `FilamentBending` this is exact with the `FixmanPotential`; without it for filaments of one or two links, and
-    near to it for others (:doc:`/theory/growth`). Energies of other forces count as they are.
+    Beside `FilamentBending` this is exact with the `FixmanPotential`, and where ``capacity_links=`` is given. Else it
+    is for filaments of one or two links, and near to it for others (:doc:`/theory/growth`). Energies of other forces
+    count as they are.
 
     In `Compartments` subunits are taken from the cell where the end of the shorter filament is, and given back there.
 
@@ -225,8 +227,6 @@ class Polymerization(EndJump):
     def check_forces(self, forces: "tuple[Force, ...]") -> None:
         handle = self._filaments
         splits = handle._capacity_links is not None
-        if splits:
-            expect_metric(self.name, handle, forces)
         for force in forces:
             if isinstance(force, FilamentBending) and force.filaments is handle:
                 for name in ("bending_modulus", "rest_angle"):
@@ -288,8 +288,17 @@ class Polymerization(EndJump):
             operation.split(most - least + 1, ways_of(self._mates))
         self.update(operation, operation.temperature)
 
+    def _weigh_chains(self, operation: Any) -> None:
+        """Without a Fixman potential numbers of subunits have a weight by all directions of their chain."""
+        handle, (least, most) = self._filaments, self._subunits
+        if handle._capacity_links is not None and operation.metric:
+            stiffness = operation.bending_modulus / (handle.rise * operation.temperature)
+            chains = log_chains(stiffness, most - least + 1, most, handle._capacity_links)
+            operation.weigh_chains(chains)
+
     def update(self, operation: Any, kT: float) -> None:
         operation.set(kT, self.driven, *self.rates)
+        self._weigh_chains(operation)
         law = self._law
         if law is not None:
             operation.read_force(kT / self._filaments.rise if law.force is None else law.force, law.average)
@@ -321,6 +330,7 @@ class Polymerization(EndJump):
         handle, forces = self._filaments, schedule.system.forces
         metric = not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces)
         operation.bend(*joint_of(handle, forces), metric)
+        self._weigh_chains(operation)
         for force in forces:
             if isinstance(force, ShapeForce) and handle in force.handles:
                 reach = 2.0 * (force._widest_radius + self._subunits[1] * handle.rise)

@@ -50,7 +50,7 @@ def branching(actin, species, system):
     return mp.jumps.Branching(links, angles, *places, n=20, rate=1e30)
 
 
-@pytest.mark.parametrize("jump", [growth, nucleation, annealing, branching])
+@pytest.mark.parametrize("jump", [nucleation, annealing, branching])
 def test_jumps_may_be_added_before_the_forces_that_they_need(jump):
     """A Context without a Fixman potential is refused, with what is to be added; with it, the order does not matter."""
     system, actin, pool = made(box=(9000.0,) * 3, concentrations={"Arp2/3": 1e-6})

@@ -1,22 +1,27 @@
 """Laws of filaments whose links at ends split in two and merge, so that nodes come and go."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from builders import look, refuses, straight
+from medyanpy._kernels.jumps.polymerization import log_integral_of
 
 import medyanpy as mp
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.jumps._chain_integrals import log_chains
 from medyanpy.testing import check_mean
 
 
 def growing(forces=(), z=0.75, on=8.0, copies=1000, bending=6.0, end="plus", subunits=(3, 8), counts=(5,), pool=None,
-            capacity_links=18, seed=1, timestep=0.03, mass=1.0, jumps=None, threads=1):  # fmt: skip
+            capacity_links=18, seed=1, timestep=0.03, mass=1.0, jumps=None, threads=1, fixman=True):  # fmt: skip
     """Free filaments whose nodes come and go, which do not see each other: (handle, simulation)."""
     topology = mp.Topology()
     handle = topology.add_filaments([straight(*counts)] * copies, mass, 1.0, rise=1.0, capacity_links=capacity_links)
     system = mp.System(topology)
-    for force in (mp.forces.FixmanPotential(handle, kT=1.0), mp.forces.FilamentBending(handle, bending)):
-        system.add_force(force)
+    if fixman:
+        system.add_force(mp.forces.FixmanPotential(handle, kT=1.0))
+    system.add_force(mp.forces.FilamentBending(handle, bending))
     for force in forces:
         system.add_force(force(handle))
     pool = system.add_pool(mp.Pool(volume=1.0, concentrations={"G": z}) if pool is None else pool)
@@ -27,15 +32,16 @@ def growing(forces=(), z=0.75, on=8.0, copies=1000, bending=6.0, end="plus", sub
 
 
 @pytest.mark.parametrize(
-    ("end", "bending", "full", "z"),
-    [("plus", 6.0, 4, 0.6), ("minus", 0.0, 4, 0.6), ("plus", 6.0, 6, 0.75), ("minus", 12.0, 10, 0.8)],
-)
-def test_free_filaments_of_any_number_of_links(end, bending, full, z):
-    """The weight z^n of n subunits, whether they are in one link or in many, however long full links are, and however
-    stiff joints are."""
+    ("end", "bending", "full", "z", "fixman"),
+    [("plus", 6.0, 4, 0.6, True), ("minus", 0.0, 4, 0.6, True), ("plus", 6.0, 6, 0.75, True),
+     ("minus", 12.0, 10, 0.8, True), ("plus", 0.0, 4, 0.7, False), ("minus", 8.0, 4, 0.7, False)],
+)  # fmt: skip
+def test_free_filaments_of_any_number_of_links(end, bending, full, z, fixman):
+    """The weight z^n of n subunits, whether they are in one link or in many, however long full links are, however
+    stiff joints are, and with a Fixman potential or without."""
     copies, first, most = 60, full // 2, 3 * full
     handle, simulation = growing(end=end, bending=bending, z=z, copies=copies, subunits=(first, full + first - 1),
-                                 counts=(full,), on=40.0, capacity_links=36)  # fmt: skip
+                                 counts=(full,), on=40.0, capacity_links=36, fixman=fixman)  # fmt: skip
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
     simulation.step(300)
     found, kinetic, samples = np.zeros((copies, most)), [], 1500
@@ -140,7 +146,7 @@ def test_a_split_divides_by_the_joint_before_it():
         check_mean(f"{least} subunits or more", own, z ** (least - 2), sees=0.09)
 
 
-def of_one_link_and_of_two(k, z, bending, full):
+def of_one_link_and_of_two(k, z, bending, full, fixman):
     """Weights of numbers of subunits of free filaments in a trap of stiffness k on all nodes, by quadrature: those of
     one link, and those of two, with full subunits in the first."""
     c, w = np.polynomial.legendre.leggauss(80)
@@ -150,12 +156,14 @@ def of_one_link_and_of_two(k, z, bending, full):
     of_one = z**one * (2.0 * np.pi / (2.0 * k)) ** 1.5 * np.exp(-0.25 * k * one**2)
     last = (two - full)[:, None]
     energy = k / 3.0 * (full**2 + last**2 + full * last * c)
-    joint = bending * (1.0 - c) / (0.5 * (full + last))
-    of_two = z**two * (2.0 * np.pi / (3.0 * k)) ** 1.5 * (np.exp(-energy - joint) @ w / (np.exp(-joint) @ w))
+    # Without a Fixman potential directions have the root of the determinant of the metric.
+    joint = np.exp(-bending * (1.0 - c) / (0.5 * (full + last))) * (1.0 if fixman else np.sqrt(1.0 - 0.25 * c**2))
+    of_two = z**two * (2.0 * np.pi / (3.0 * k)) ** 1.5 * ((np.exp(-energy) * joint) @ w / (joint @ w))
     return np.concatenate([one, two]), np.concatenate([of_one, of_two])
 
 
-def test_filaments_in_a_trap_split_and_merge():
+@pytest.mark.parametrize("fixman", [True, False])
+def test_filaments_in_a_trap_split_and_merge(fixman):
     """How often they have one link and two, and so many subunits, as the energy of all their nodes says.
 
     Each attempt at a split has a direction of its own, also where many come in one letter.
@@ -164,10 +172,10 @@ def test_filaments_in_a_trap_split_and_merge():
     trap = lambda f: mp.forces.HarmonicTrap(f, k, [0.0, 0.0, 0.0])  # noqa: E731
     # Velocities that are drawn often slow heavy nodes down.
     handle, simulation = growing([trap], z=z, on=200.0, copies=copies, bending=bending, subunits=(2, 5), counts=(4,),
-                                 mass=0.05)  # fmt: skip
+                                 mass=0.05, fixman=fixman)  # fmt: skip
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=3)
     simulation.step(700)
-    numbers, weights = of_one_link_and_of_two(k, z, bending, full)
+    numbers, weights = of_one_link_and_of_two(k, z, bending, full, fixman)
     found, kinetic = np.zeros((copies, len(numbers))), []
     for _ in range(samples):
         simulation.step(5)
@@ -213,3 +221,38 @@ def test_momentum_stays_to_the_bit_in_a_step():
         np.testing.assert_allclose(tangents[0], tangents[1], rtol=0.0, atol=4e-16 * 30.0)
         simulation.step(2)
     assert moved > 30
+
+
+@pytest.mark.parametrize("stiffness", [0.0, 9.0, 4000.0])
+def test_integrals_of_chains(stiffness):
+    """Over the cosines of all joints, of exp(-E/kT) times the root of the determinant of the metric over that of links
+    apart, against products of quadratures; and of many links as the matrix says."""
+    full, most, links = 6, 8, 40
+    found = log_chains(stiffness, full, most, links)
+    c, w = np.polynomial.legendre.leggauss(40)
+    for first, last in ((3, 8), (6, 5), (4, 4)):
+        two = log_integral_of(stiffness, stiffness, 0.0, 0.5 * (first + last), 1.0, 0.25)
+        assert found[first, 2, last] == pytest.approx(two, abs=1e-7)
+        assert found[first, 1, last] == 0.0
+        for m in (3, 4):
+            counts = [first, *[full] * (m - 2), last]
+            kappas = [2.0 * stiffness / (a + b) for a, b in pairwise(counts)]
+            # Where joints are stiff, cosines are near to 1.
+            deep = [min(2.0, 40.0 / kappa) if kappa else 2.0 for kappa in kappas]
+            grid = np.meshgrid(*(1.0 - 0.5 * depth * (1.0 + c) for depth in deep), indexing="ij")
+            metric = np.zeros((*grid[0].shape, m, m)) + 2.0 * np.eye(m)
+            weight = 1.0
+            for j, (own, kappa, depth) in enumerate(zip(grid, kappas, deep, strict=True)):
+                metric[..., j, j + 1] = metric[..., j + 1, j] = -own
+                along = w.reshape([-1 if i == j else 1 for i in range(m - 1)])
+                weight = weight * np.exp(-kappa * (1.0 - own)) * 0.5 * depth * along
+            exact = (weight * np.sqrt(np.linalg.det(metric) / 2.0**m)).sum()
+            assert found[first, m, last] == pytest.approx(np.log(exact), abs=1e-7)
+            assert found[first, m, last] == pytest.approx(found[last, m, first], abs=1e-9)
+    # Of many links: each has the same factor where joints are soft, and straight chains have the root of (m + 1)/2^m.
+    further = np.diff(found[full, 20:, full])
+    if stiffness < 100.0:
+        np.testing.assert_allclose(further, further[0], rtol=0.0, atol=1e-9)
+    else:
+        m, joint = np.arange(20, links), np.log(full / stiffness)
+        np.testing.assert_allclose(further, joint + 0.5 * np.log((m + 2) / (m + 1) / 2.0), atol=0.02)
