@@ -189,6 +189,7 @@ class System(Displayed, Guarded):
                 raise ParameterError(f"{what.name}: {pool!r} must be in the system first: system.add_pool(...)")
         if isinstance(what, Jump):
             what.check(self.topology, self.forces)
+            what.beside((*self._jumps, what))
         names.append(self._unique_name(what, unique_name))
         members.append(what)
         self._acquaint()

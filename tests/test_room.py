@@ -176,6 +176,53 @@ def test_room_alone_is_enough_to_begin_with():
     assert np.isfinite(simulation.context.get_state(positions=True).positions[state.alive]).all()
 
 
+def without_beads(*forces_of, **options):
+    """Handles of all kinds without beads, of actin in its units and at 300 K: a simulation."""
+    topology = mp.Topology()
+    none, numbers = np.empty((0, 3)), (4e-12, 4e-6)
+    topology.add_beads(none, *numbers, capacity=4, name="beads")
+    topology.add_balls(none, 2.0, *numbers, capacity=4, name="balls")
+    topology.add_filaments([], *numbers, capacity=10, name="chains")
+    room = {"capacity_links": 8, "capacity_filaments": 10}
+    topology.add_filaments([], *numbers, rise=2.7, **room, name="actin")
+    topology.add_rigid_bodies(none, np.empty((0, 4)), 4e-12, [1e-10] * 3, (4e-6, 4e-4), capacity=3, name="bodies")
+    system = system_with(topology, *(force(topology) for force in forces_of), **options)
+    return mp.Simulation(system, mp.BAGOGABIntegrator(1e-9, temperature=300.0), threads=1)
+
+
+def held(topology):
+    return forces.HarmonicTrap([topology["beads"], topology["actin"]], 1.0, [0.0, 0.0, 0.0])
+
+
+def test_handles_without_beads_are_looked_at():
+    """What takes the largest or the mean of all beads does so of none."""
+    simulation = without_beads(
+        held, lambda t: forces.SoftSphere(t["balls"], t["balls"], 2.0),
+        lambda t: forces.FilamentBending(t["actin"], 7e4),
+    )  # fmt: skip
+    assert "SoftSphere" in str(simulation.check())
+    simulation.minimize_energy(max_iterations=2)
+    simulation.step(2)
+    state = simulation.context.get_state(positions=True)
+    for handle in ("chains", "actin"):
+        own = simulation.system.topology[handle]
+        assert len(mp.analysis.end_to_end(state, own)) == 0
+        for asked in (mp.analysis.tangent_correlation, mp.analysis.persistence_length):
+            refuses(mp.TopologyError, "there are no filaments in", asked, state, own)
+
+
+@pytest.mark.parametrize("box", [None, (900.0,) * 3])
+def test_handles_without_beads_are_written_and_drawn(box, tmp_path):
+    simulation = without_beads(held, box=box)
+    with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1) as reporter:
+        simulation.reporters.append(reporter)
+        simulation.step(2)
+    for ending in (".xyz", ".pdb", ".simularium", ".vtkhdf"):
+        assert mp.export(tmp_path / "run.h5", tmp_path / f"run{ending}").n_frames == 2
+    mp.visualize.draw(simulation.context, size=(100, 100))
+    mp.visualize.movie(mp.Trajectory(tmp_path / "run.h5"), tmp_path / "run.gif", size=(100, 100))
+
+
 @pytest.mark.parametrize("word", ["BAGOGAB", "BAGAB"])
 def test_temperature_counts_the_living(word):
     states = []

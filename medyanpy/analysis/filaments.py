@@ -277,6 +277,8 @@ def _pair_sums(
     """Sum 1 - t·t (parts, K) and numbers of pairs, in independent parts of the data; also return mean separations (K,)
     and pairs in a frame."""
     filaments = _checked(what, filaments)
+    if not filaments.kind.n_chains:
+        raise TopologyError(f"{what}: there are no filaments in {filaments!r}")
     pairs, n_filaments = _Pairs(filaments), filaments.kind.n_chains
     separation = []
     longest = np.inf if max_separation is None else number(f"{what}: max_separation", max_separation, at_least=0.0)

@@ -87,6 +87,7 @@ class Jumping:
         for jump in self.jumps:
             jump.beside(together)
         for name, jump in zip(self.names, self.jumps, strict=True):
+            jump.check_forces(system.forces)
             swells = any(pool.inside is not None for pool in jump.pools)
             if (jump.moves_beads or swells) and not isinstance(integrator.kick, Explicit):
                 raise ParameterError(

@@ -534,8 +534,9 @@ def _remarks_of_units(own: Look, beads: tuple[BeadRow, ...]) -> list[Remark]:
         )
         return [(UnitsWarning, text)]
     remarks: list[str] = []
-    places = [cast(Any, h).positions for h in system.topology.handles if h.kind.in_space]
-    size = float(np.ptp(np.concatenate(places), axis=0).max())
+    places = np.concatenate([cast(Any, h).positions for h in system.topology.handles if h.kind.in_space])
+    # All beads may be still to come.
+    size = float(np.ptp(places, axis=0).max()) if len(places) else 0.0
     for row in beads:
         if not row.moving:
             continue

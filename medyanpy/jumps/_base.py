@@ -73,10 +73,10 @@ class Jump(Parameterized):
 
     #: For authors: help() of other jumps leaves these out.
     _hooks = frozenset(
-        "arrays_shown balances beside beside_frames bind births carry changed_box check check_room "
-        "check_state domains driven fastest flips_edges_of forces ids in_frames joined kinds log_weight meet "
-        "moves_beads naming needs_temperature notes pools remakes remarks remarks_on_cost shown stirs update "
-        "weigh without".split()
+        "arrays_shown balances beside beside_frames bind births carry changed_box check check_forces "
+        "check_room check_state domains driven fastest flips_edges_of forces ids in_frames joined kinds "
+        "log_weight meet moves_beads naming needs_temperature notes pools remakes remarks remarks_on_cost "
+        "shown stirs update weigh without".split()
     )
 
     every: int = argument("", "See `Jump`.", default=1, kw_only=True)
@@ -246,13 +246,20 @@ class Jump(Parameterized):
         """
 
     def check(self, topology: "Topology", forces: tuple[Force, ...]) -> None:
-        """Raise a ParameterError or TopologyError for a system in which this jump cannot act."""
+        """Raise a ParameterError or TopologyError for a system in which this jump cannot act, when it is added."""
         for force in self.forces:
             if not any(force is one for one in forces):
                 raise ParameterError(f"{self.name}: {force!r} must be in the system first: system.add_force(...)")
 
+    def check_forces(self, forces: tuple[Force, ...]) -> None:
+        """Raise a ParameterError for forces with which it cannot act, or where one is missing, when a Context is made:
+        forces may be added after it."""
+
     def beside(self, jumps: "Sequence[Jump]") -> None:
-        """Know all jumps of its system, itself among them: whenever one is added or removed, or a Context is made."""
+        """Know all jumps of its system, itself among them: whenever one is added or removed, or a Context is made.
+
+        Raises a ParameterError, before anything is changed, if it cannot act beside these.
+        """
         self._company = Company(jumps)
 
     def _together(self, operation: "JumpOperation | None" = None) -> Company:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EndJump", "TurnoverJump", "TwoRates", "asked", "bound_ends", "expect_metric", "follow_places", "growing",
-    "joint_of", "longest_filament", "longest_link", "most_at_start",
+    "joint_of", "lets_go", "longest_filament", "longest_link", "most_at_start",
 ]  # fmt: skip
 
 _ENDS = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
@@ -41,27 +41,37 @@ def growing(what: str, filaments: Any) -> GrowingFilaments:
     return filaments
 
 
-def follow_places(jump: Jump, handle: GrowingFilaments, operation: Any, others: Any, most: int) -> bool:
-    """Let the ends of an operation know what other jumps hold at places of their filaments, of up to so many subunits;
-    tell whether ends let go what is held at any. ParameterError for lattices without room for these."""
+def _places_held(handle: GrowingFilaments, jump: Jump) -> np.ndarray | None:
+    """Return the rows of places of these filaments at which a jump holds something; None: there are none."""
+    sites = jump._held_places
+    if sites is None or sites.growth is None or handle not in sites.handles:
+        return None
+    own: np.ndarray = sites.growth[sites.growth[:, HANDLE] == sites.handles.index(handle)]
+    return own
+
+
+def lets_go(handle: GrowingFilaments, jumps: "Sequence[Jump]") -> bool:
+    """Tell whether ends of filaments let go what one of these jumps holds at a place that they leave."""
+    held = (_places_held(handle, jump) for jump in jumps)
+    return any(rows is not None and bool(rows[:, UNBINDS].any()) for rows in held)
+
+
+def follow_places(jump: Jump, handle: GrowingFilaments, operation: Any, others: Any, most: int) -> None:
+    """Let the ends of an operation know what other jumps hold at places of their filaments, of up to so many subunits.
+    ParameterError for lattices without room for these."""
     keepers: list[Any] = []
-    unbinds = False
     for other, own in others:
-        sites = other._held_places
-        if sites is None or sites.growth is None or handle not in sites.handles:
+        own_rows = _places_held(handle, other)
+        if own_rows is None:
             continue
-        growth, handles = sites.growth, sites.handles
-        own_rows = growth[growth[:, HANDLE] == handles.index(handle)]
         for spacing, width in np.unique(own_rows[:, [SPACING, WIDTH]], axis=0).tolist():
             if most > (room := room_in(width, spacing)):
                 raise ParameterError(
                     f"{jump.name}: filaments may come to have {most} subunits, but the lattice of {other.name} has "
                     f"places for {room}: make it by filaments.lattice(..., most_subunits={most})"
                 )
-        unbinds |= bool(own_rows[:, UNBINDS].any())
-        keepers += own.keepers_of(nodes_in(handle, own.layout), unbinding(growth))
+        keepers += own.keepers_of(nodes_in(handle, own.layout), unbinding(other._held_places.growth))
     operation.ends.keep(keepers)
-    return unbinds
 
 
 class TwoRates(Jump):
@@ -97,7 +107,7 @@ class EndJump(TwoRates):
     filaments: GrowingFilaments = argument(attribute="Filaments whose ends take part.")
     species: Species = argument(attribute="What their ends take from a pool.")
     on_rate: float | None = number(
-        "nm³/s", "Of an end that nothing hinders, per concentration: ``mp.units.per_micromolar_second`` is 1660.",
+        "nm³/s", "Of an end that nothing hinders, per concentration: ``mp.units.per_micromolar_second`` is 1.66e6.",
         default=None, at_least=0.0, kw_only=True,
     )  # fmt: skip
     off_rate: float | None = number(
@@ -119,6 +129,13 @@ class EndJump(TwoRates):
         if not isinstance(end, str) or end not in _ENDS:
             raise ParameterError(f'{self.name}: end must be "plus", "minus" or "both", not {shown(end)}')
         self._end = end
+
+    def __repr__(self) -> str:
+        name, _, numbers = super().__repr__().partition("(")
+        return f"{name}({self._filaments.name!r}, {self._species!r}, end={self._end!r}, {numbers}"
+
+    def _identity(self) -> dict[str, Any]:
+        return {**super()._identity(), "end": self._end}
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
@@ -246,7 +263,7 @@ def expect_metric(what: str, handle: GrowingFilaments, forces: "Sequence[Force]"
     if not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces):
         raise ParameterError(
             f"{what}: filaments with capacity_links= need a FixmanPotential, without which the directions of links "
-            "depend on how many there are"
+            "depend on how many there are: system.add_force(mp.forces.FixmanPotential(filaments, temperature=...))"
         )
 
 

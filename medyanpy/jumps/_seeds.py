@@ -16,7 +16,6 @@ from medyanpy.pools import MoleculePool, Species, pool_species
 if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.forces import Force
-    from medyanpy.topology import Topology
 
 __all__ = ["SeedJump"]
 
@@ -63,8 +62,7 @@ class SeedJump(TurnoverJump):
     def pools(self) -> tuple[MoleculePool, ...]:
         return (self._species.pool,)
 
-    def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
-        super().check(topology, forces)
+    def check_forces(self, forces: "tuple[Force, ...]") -> None:
         expect_metric(self.name, self._filaments, forces)
 
     def meet(self, operation: Any, others: Any) -> None:

@@ -8,7 +8,7 @@ from medyanpy._kernels.jumps.annealing import Annealing as Kernel
 from medyanpy._kernels.jumps.grounds import InSpace
 from medyanpy.beads import GrowingFilaments
 from medyanpy.errors import TopologyError
-from medyanpy.jumps._base import argument, declared, number
+from medyanpy.jumps._base import Jump, argument, declared, number
 from medyanpy.jumps._filament_ends import (
     TurnoverJump,
     TwoRates,
@@ -24,6 +24,8 @@ from medyanpy.jumps.nucleation import Nucleation
 from medyanpy.jumps.polymerization import Polymerization, ends_that_grow, ways_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
@@ -95,7 +97,7 @@ class Annealing(TwoRates, TurnoverJump):
     joins = True
     filaments: GrowingFilaments = argument(attribute="Filaments that join and part.")
     on_rate: float | None = number(
-        "nm³/s", "Of a plus end and a minus end, per concentration: ``mp.units.per_micromolar_second`` is 1660.",
+        "nm³/s", "Of a plus end and a minus end, per concentration: ``mp.units.per_micromolar_second`` is 1.66e6.",
         default=None, at_least=0.0, kw_only=True,
     )  # fmt: skip
     off_rate: float | None = number("1/s", "Of each subunit.", default=None, at_least=0.0, kw_only=True)
@@ -112,19 +114,27 @@ class Annealing(TwoRates, TurnoverJump):
 
     @property
     def driven(self) -> bool:  # type: ignore[override]
-        """True if a rate is 0, so that there is no way back; beside other jumps, also where free filaments have another
-        weight by these, once a Context has been made."""
+        """True if a rate is 0, so that there is no way back, or where free filaments have another weight by other jumps
+        of its system."""
         return 0.0 in self.rates or self._excess() != 0.0
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
         handle = self._filaments
-        expect_metric(self.name, handle, forces)
         if handle.kind.fixed_beads.any():
             node = int(handle.beads[int(np.argmax(handle.kind.fixed_beads))])
             raise TopologyError(
                 f"{self.name}: {handle.kind.describe(node)} is fixed, but filaments that join move as a whole"
             )
+
+    def check_forces(self, forces: "tuple[Force, ...]") -> None:
+        expect_metric(self.name, self._filaments, forces)
+
+    def beside(self, jumps: "Sequence[Jump]") -> None:
+        own = [jump for jump in jumps if jump.handles[:1] == (self._filaments,)]
+        growing = [jump for jump in own if isinstance(jump, Polymerization)]
+        self._mates = growing, [jump for jump in own if isinstance(jump, Nucleation)]
+        super().beside(jumps)
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle = self._filaments
@@ -141,7 +151,7 @@ class Annealing(TwoRates, TurnoverJump):
     def meet(self, operation: Any, others: Any) -> None:
         handle = self._filaments
         beside = [jump for jump, _ in others if jump.handles[:1] == (handle,)]
-        growing = [jump for jump in beside if isinstance(jump, Polymerization)]
+        growing = self._mates[0]
         follow_places(self, handle, operation, others, longest_filament(handle, beside))
         operation.ageing = next((own for jump, own in others if jump in beside and isinstance(jump, Ageing)), None)
         operation.most = longest_link(handle, beside)
@@ -149,7 +159,6 @@ class Annealing(TwoRates, TurnoverJump):
             least, last = growing[0].subunits
             ends = ends_that_grow(growing)
             operation.links_are(last - least + 1, least, last, "plus" in ends, "minus" in ends, ways_of(growing))
-        self._mates = growing, [jump for jump in beside if isinstance(jump, Nucleation)]
         self.update(operation, operation.temperature)
 
     def _excess(self) -> float:

@@ -1,6 +1,7 @@
 """Filaments whose ends take subunits from a pool, and give them back."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -9,12 +10,13 @@ from medyanpy._kernels.jumps.polymerization import Polymerization as Kernel
 from medyanpy._tools.validation import number as plain_number
 from medyanpy._tools.validation import several, whole_number
 from medyanpy.core.columns import SUBUNITS
-from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.errors import ParameterError, TopologyError, UnitsWarning, shown
 from medyanpy.forces._shapes import ShapeForce
 from medyanpy.forces.filaments import FilamentBending, FixmanPotential
 from medyanpy.jumps._balance import Balance
 from medyanpy.jumps._base import Given, argument, declared
-from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, expect_metric, follow_places, joint_of
+from medyanpy.jumps._chain_integrals import log_chains
+from medyanpy.jumps._filament_ends import _ENDS, EndJump, asked, follow_places, joint_of, lets_go
 from medyanpy.jumps.ageing import Ageing
 from medyanpy.jumps.rates import GrowthLaw
 
@@ -22,12 +24,17 @@ if TYPE_CHECKING:
     from medyanpy.core.handles import Handle
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
-    from medyanpy.engine.worksheet import Remark
+    from medyanpy.engine.worksheet import Look, Remark
     from medyanpy.forces import Force
+    from medyanpy.jumps._base import Jump
     from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["Polymerization"]
+
+
+# Steps in which an end that knocks is met at hardly any other place.
+_FEW_STEPS = 10.0
 
 
 @declared
@@ -41,7 +48,8 @@ class Polymerization(EndJump):
     with the concentration C in the pool and the energy ΔU that all forces gain, as the end node moves along its link by
     one rise. Velocities stay. Free filaments of n subunits then have the weight :math:`(C/K_D)^n`, with
     :math:`K_D = k_\mathrm{off}/k_\mathrm{on}`, whatever their stiffness and the lengths of their links. An end that
-    pushes with a force F grows as :math:`e^{-F\delta/kT}` says (the Brownian ratchet). No law for the force is given.
+    pushes with a force F grows as :math:`e^{-F\delta/kT}` says (the Brownian ratchet). No law for the force is given:
+    those of other programs are `rates`.
 
     Where filaments have ``capacity_links=``, the link at an end splits in two as it becomes too long. The reverse is a
     merge.
@@ -60,17 +68,21 @@ class Polymerization(EndJump):
         than `subunits` allows.
     ParameterError
         A number outside its domain. Other than two of on_rate, off_rate and dissociation_constant. What is not a
-        species of a pool. `FilamentBending` on the filaments with numbers that differ between joints.
+        species of a pool. Another such jump at the same end that takes the same species. Once a Context is made:
+        `FilamentBending` on the filaments with numbers that differ between joints, or with ``capacity_links=`` a rest
+        angle.
 
     Notes
     -----
     The plus end is that of the last node. Two jumps, one for each end, may have rates of their own. Where their K_D
-    differ, subunits flow through the filament (treadmilling): both jumps are driven then. The ``chemical_energy`` of
-    their events is :math:`\pm kT \ln(C/K_D)`, inf without a way back, and of balanced jumps 0.
+    differ, subunits flow through the filament (treadmilling): both jumps are driven then, from when both are in the
+    system. Two jumps may have one end in common if they take other species, or from other pools. The
+    ``chemical_energy`` of their events is :math:`\pm kT \ln(C/K_D)`, inf without a way back, and of balanced jumps 0.
 
     The integral of the last joint over directions is divided out, so that K_D does not depend on where nodes are.
-    Beside `FilamentBending` this is exact with the `FixmanPotential`; without it for filaments of one or two links, and
-    near to it for others (:doc:`/theory/growth`). Energies of other forces count as they are.
+    Beside `FilamentBending` this is exact with the `FixmanPotential`, and where ``capacity_links=`` is given. Else it
+    is for filaments of one or two links, and near to it for others (:doc:`/theory/growth`). Energies of other forces
+    count as they are.
 
     In `Compartments` subunits are taken from the cell where the end of the shorter filament is, and given back there.
 
@@ -107,18 +119,26 @@ class Polymerization(EndJump):
         attribute="Rates back by the state of the outermost subunit, where they are not `off_rate`.",
     )  # fmt: skip
 
-    contact: GrowthLaw | None = argument(
-        "MedyanRatchet or CytosimGrowth, optional", "Rates that read an averaged force in place of the energy.",
-        default=None, kw_only=True, attribute="Rates that read a force; None where they are by the energy.",
+    contact: InitVar[str] = argument(
+        '"energy"', "What hinders an end: the energy ΔU, as above, unless `rates` is given.", default="energy",
+        kw_only=True,
+    )  # fmt: skip
+    rates: InitVar[GrowthLaw | None] = argument(
+        "MedyanRatchet or CytosimGrowth, optional", "Rates that read an averaged force in place of the energy; they "
+        "are driven.", default=None, kw_only=True,
     )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
-        self._contact = given["contact"]
-        if self._contact is not None and not isinstance(self._contact, GrowthLaw):
+        self._law: GrowthLaw | None = given["rates"]
+        if self._law is not None and not isinstance(self._law, GrowthLaw):
             raise ParameterError(
-                f"{self.name}: contact must be MedyanRatchet(...), CytosimGrowth(...), or None for rates by the "
-                f"energy, not {shown(self._contact)}"
+                f"{self.name}: rates must be MedyanRatchet(...) or CytosimGrowth(...), not {shown(self._law)}"
+            )
+        if given["contact"] != "energy":
+            raise ParameterError(
+                f'{self.name}: contact must be "energy", not {shown(given["contact"])}: laws that read a force are '
+                "given by rates="
             )
         by_state = {} if given["off_rates"] is None else given["off_rates"]
         if not isinstance(by_state, Mapping) or not all(isinstance(name, str) for name in by_state):
@@ -137,7 +157,7 @@ class Polymerization(EndJump):
             least = whole_number(f"{self.name}: subunits[0]", two[0], at_least=1)
             most = whole_number(f"{self.name}: subunits[1]", two[1], at_least=least, at_most=2**30)
         self._subunits = least, most
-        #: All jumps of its context at the same filaments.
+        #: All jumps of its system at the same filaments.
         self._mates: tuple[Polymerization, ...] = ()
         self._ageing: Ageing | None = None
         #: Whether ends let go what is held at places that they leave.
@@ -146,6 +166,10 @@ class Polymerization(EndJump):
     def _arguments_now(self) -> dict[str, Any]:
         # Those that follow from the longest link do not follow it when filaments are added or removed.
         return super()._arguments_now() | {"subunits": list(self._subunits), "off_rates": self._off_rates or None}
+
+    def __repr__(self) -> str:
+        law = "contact='energy'" if self._law is None else f"rates={self._law!r}"
+        return f"{super().__repr__()[:-1]}, {law})"
 
     @property
     def births(self) -> "tuple[Handle, ...]":
@@ -193,8 +217,16 @@ class Polymerization(EndJump):
                     f"but the link at an end that grows has {least} to {most}: add the filaments with other nodes, or "
                     "give subunits="
                 )
-        if handle._capacity_links is not None:
-            self._check_splits(forces)
+        full = most - least + 1
+        if handle._capacity_links is not None and (full < 4 or least != full // 2):
+            raise ParameterError(
+                f"{self.name}: subunits = ({least}, {most}): a link behind which another begins has {full}, the most "
+                f"less the fewest and one more, but must have >= 4, and the fewest half of them, {full // 2}"
+            )
+
+    def check_forces(self, forces: "tuple[Force, ...]") -> None:
+        handle = self._filaments
+        splits = handle._capacity_links is not None
         for force in forces:
             if isinstance(force, FilamentBending) and force.filaments is handle:
                 for name in ("bending_modulus", "rest_angle"):
@@ -204,21 +236,26 @@ class Polymerization(EndJump):
                             f"{self.name}: {name} of {force.name} differs between joints, but filaments that grow need "
                             "one number"
                         )
+                if splits and force._number_of_all("rest_angle") != 0.0:
+                    raise ParameterError(f"{self.name}: {force.name} has a rest angle: new links are drawn straight on")
 
-    def _check_splits(self, forces: "tuple[Force, ...]") -> None:
-        """Refuse what does not follow nodes that come and go."""
-        handle, (least, most) = self._filaments, self._subunits
-        full = most - least + 1
-        if full < 4 or not full // 2 <= least <= full // 2:
-            raise ParameterError(
-                f"{self.name}: subunits = ({least}, {most}): a link behind which another begins has {full}, the most "
-                f"less the fewest and one more, but must have >= 4, and the fewest half of them, {full // 2}"
-            )
-        expect_metric(self.name, handle, forces)
-        for force in forces:
-            bends = isinstance(force, FilamentBending) and force.filaments is handle
-            if bends and force._number_of_all("rest_angle") != 0.0:
-                raise ParameterError(f"{self.name}: {force.name} has a rest angle: new links are drawn straight on")
+    def beside(self, jumps: "Sequence[Jump]") -> None:
+        handle, ends = self._filaments, set(_ENDS[self._end])
+        mates = tuple(jump for jump in jumps if isinstance(jump, Polymerization) and jump.filaments is handle)
+        for mate in mates:
+            if handle._capacity_links is not None and mate.subunits != self._subunits:
+                raise ParameterError(
+                    f"{self.name}: subunits = {self._subunits}, but {mate.subunits} of {mate.name} at the same "
+                    "filaments: links are split and merged by both"
+                )
+            both = [end for end in _ENDS[mate._end] if end in ends]
+            if mate is not self and both and mate._species == self._species:
+                raise ParameterError(
+                    f"{self.name}: {mate!r} is at the {both[0]} end of {handle.name!r} already, and takes "
+                    f"{self._species!r} too: add the on_rate and off_rate of both, or give end= the other end"
+                )
+        self._mates, self._unbinds = mates, lets_go(handle, jumps)
+        super().beside(jumps)
 
     def bind(self, layout: "Layout", kT: float) -> Kernel:
         handle, rise, (least, most) = self._filaments, self._filaments.rise, self._subunits
@@ -239,14 +276,7 @@ class Polymerization(EndJump):
 
     def meet(self, operation: Any, others: Any) -> None:
         handle = self._filaments
-        self._unbinds = follow_places(self, handle, operation, others, self.most_subunits)
-        self._mates = tuple(j for j, _ in others if isinstance(j, Polymerization) and j.filaments is handle)
-        for mate in self._mates:
-            if handle._capacity_links is not None and mate.subunits != self._subunits:
-                raise ParameterError(
-                    f"{self.name}: subunits = {self._subunits}, but {mate.subunits} of {mate.name} at the same "
-                    "filaments: links are split and merged by both"
-                )
+        follow_places(self, handle, operation, others, self.most_subunits)
         ageing = next(((j, own) for j, own in others if isinstance(j, Ageing) and j.filaments is handle), None)
         if ageing is None and self._off_rates:
             raise ParameterError(f"{self.name}: off_rates= are by states of subunits: add a jumps.Ageing of {handle!r}")
@@ -266,10 +296,19 @@ class Polymerization(EndJump):
         taken, fixed = species.made({name: -1})
         return [Balance({(self._filaments, "subunits"): 1.0, **taken}, np.log(on / off) - fixed)]
 
+    def _weigh_chains(self, operation: Any) -> None:
+        """Without a Fixman potential numbers of subunits have a weight by all directions of their chain."""
+        handle, (least, most) = self._filaments, self._subunits
+        if handle._capacity_links is not None and operation.metric:
+            stiffness = operation.bending_modulus / (handle.rise * operation.temperature)
+            chains = log_chains(stiffness, most - least + 1, most, handle._capacity_links)
+            operation.weigh_chains(chains)
+
     def update(self, operation: Any, kT: float) -> None:
         affinity = (*self._together(operation).affinities(self, kT), 0.0)[0]
         operation.set(kT, self.driven, *self.rates, affinity)
-        law = self._contact
+        self._weigh_chains(operation)
+        law = self._law
         if law is not None:
             operation.read_force(kT / self._filaments.rise if law.force is None else law.force, law.average)
         if self._ageing is not None and operation.ageing is not None:
@@ -278,15 +317,12 @@ class Polymerization(EndJump):
 
     @property
     def driven(self) -> bool:  # type: ignore[override]
-        """True if no concentration is in balance with all ends of the filaments, or a rate has no way back; beside
-        other jumps, once a Context has been made."""
-        if any(mate._contact is not None for mate in (self, *self._mates)):
+        """True if no concentration is in balance with all ends of the filaments, those of other jumps of its system
+        among them, or a rate has no way back."""
+        mates = self._mates or (self,)
+        if self._unbinds or any(mate._law is not None or 0.0 in mate.rates for mate in mates):
             return True
-        if self._unbinds:
-            return True
-        if any(off != mate.rates[1] for mate in (self, *self._mates) for off in mate._off_rates.values()):
-            return True
-        if any(0.0 in mate.rates for mate in (self, *self._mates)):
+        if any(off != mate.rates[1] for mate in mates for off in mate._off_rates.values()):
             return True
         return self._together().drives(self)
 
@@ -299,6 +335,7 @@ class Polymerization(EndJump):
         handle, forces = self._filaments, schedule.system.forces
         metric = not any(isinstance(force, FixmanPotential) and force.filaments is handle for force in forces)
         operation.bend(*joint_of(handle, forces), metric)
+        self._weigh_chains(operation)
         for force in forces:
             if isinstance(force, ShapeForce) and handle in force.handles:
                 reach = 2.0 * (force._widest_radius + self._subunits[1] * handle.rise)
@@ -322,6 +359,18 @@ class Polymerization(EndJump):
         joints = operation.log_integrals(both, shares[own], kT)
         log_z = company.activities(kT)[handle, "subunits"]
         return float(handle.subunits(state).sum() * log_z - joints) + company.log_weight(self, state, kT)
+
+    def remarks(self, look: "Look") -> "list[Remark]":
+        """Return a remark on a force that is averaged over so few steps that it is that of the moment."""
+        found, steps = super().remarks(look), look.integrator.timestep * self.every
+        if self._law is not None and self._law.average < _FEW_STEPS * steps:
+            text = (
+                f"{self.name}: {self._law!r} reads nearly the force of the moment, since average is less than "
+                f"{_FEW_STEPS:g} steps of {steps:g} s: that is 5.9 times too fast at 3 pN against a wall of 100 pN/nm "
+                "(subunits of 2.7 nm, 300 K). Take a longer average=, or leave rates= out"
+            )
+            found.append((UnitsWarning, text))
+        return found
 
     def remarks_on_cost(self, operation: Any, schedule: "Schedule") -> "list[Remark]":
         return self._remarks_on_whole_energies(schedule, operation.rate, "a subunit")

@@ -210,12 +210,13 @@ class GrowthLaw(Described):
     ----------
     force : float or None, pN
         F; None: kT over the length of a subunit.
-    average : float, s
-        τ.
     """
 
     force: float | None = None
-    average: float = 0.0
+    average: float = number(
+        "s", "τ: long beside the time between knocks, some µs at a bead or a membrane, and short beside that of a "
+        "subunit, 9 ms of actin at 10 µM.", default=1e-3, at_least=0.0, kw_only=True, fixed=True,
+    )  # fmt: skip
 
     def _take(self, given: dict[str, Any]) -> None:
         super()._take(given)
@@ -239,9 +240,6 @@ class MedyanRatchet(GrowthLaw):
     Comput. Biol. 12, e1004877 (2016).
     """
 
-    average: float = number("s", "Time over which the force is averaged: long beside that between knocks.",
-                            at_least=0.0, kw_only=True, fixed=True)  # fmt: skip
-
 
 @declared
 class CytosimGrowth(GrowthLaw):
@@ -253,5 +251,3 @@ class CytosimGrowth(GrowthLaw):
     """
 
     force: float = number("pN", "F, the growing force.", above=0.0, fixed=True)
-    average: float = number("s", "Time over which the force is averaged: long beside that between knocks.",
-                            at_least=0.0, kw_only=True, fixed=True)  # fmt: skip

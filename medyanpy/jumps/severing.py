@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.engine.schedule import Schedule
     from medyanpy.forces import Force
-    from medyanpy.topology import Topology
 
 __all__ = ["Severing"]
 
@@ -90,8 +89,7 @@ class Severing(TurnoverJump):
         super()._take(given)
         self._of = given["of"]
 
-    def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
-        super().check(topology, forces)
+    def check_forces(self, forces: "tuple[Force, ...]") -> None:
         if self.bending_share > 0.0 and not any(joint_of(self._filaments, forces)):
             raise ParameterError(
                 f"{self.name}: bending_share = {self.bending_share:g}, but no FilamentBending acts on "

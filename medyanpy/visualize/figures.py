@@ -108,7 +108,7 @@ def draw(
     surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
     give_colors(surfaces, solids, painted)
-    window = window_of("draw", surfaces, solids, view, point_radius)
+    window = window_of("draw", surfaces, solids, view, point_radius).somewhere()
     image = render(surfaces, solids, window, size, point_radius, colormap, inside, opacity=opacity, edges=edges)
     figure, _ = framed(image, window, surfaces, solids, label_of(values, label, unit), colormap, title, unit)
     if path is not None:

@@ -222,7 +222,7 @@ def _scene(
     surfaces, solids = objects_of(scene_of(what, *bodies))
     give_values([s for s in surfaces if s.is_membrane], values)
     give_colors(surfaces, solids, painted)
-    window = renderer.window_of("show", surfaces, solids, view, point_radius)
+    window = renderer.window_of("show", surfaces, solids, view, point_radius).somewhere()
     if point_radius is None:
         point_radius = renderer.default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)), _SIZE)
     limits = renderer.limits_of(surfaces)

@@ -98,6 +98,7 @@ def movie(
         if scene.box is not None:
             # Joined beads may reach out of it.
             window = window.around(np.concatenate([scene.corners, *(e.reshape(-1, 3) for e in scene.links.values())]))
+    window = window.somewhere()
 
     backdrop = None  # Objects that do not move are drawn once.
     if not any(s.is_membrane for s in surfaces):

@@ -47,6 +47,10 @@ class Window(NamedTuple):
             high=np.maximum(self.high, (x + room).max(axis=0, initial=-np.inf)),
         )
 
+    def somewhere(self) -> "Window":
+        """Return it, or where nothing is there to be drawn one around the origin."""
+        return self if np.isfinite(self.low).all() else self.around(np.zeros((1, 3)), 1.0)
+
     def scale(self, size: tuple[int, int], bar: float) -> float:
         """Return nm per pixel, with a margin all round, and room for the scale bar and for a colour bar."""
         least = 1e-6 * max(np.abs(self.low).max(), np.abs(self.high).max()) + 1e-12

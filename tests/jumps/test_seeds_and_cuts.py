@@ -235,6 +235,25 @@ def test_only_old_subunits_are_cut():
         check_mean(f"whole after {t:g} s", handle.subunits(state)[:copies] == n, one**n, sees=0.1)
 
 
+def test_fragments_of_filaments_that_age():
+    """Their mean number follows the equations of cuts in the time -ln(E)/s of subunits that have not cut yet."""
+    s, k, links, full, copies = 0.05, 0.8, 6, 4, 1500
+    age = lambda actin, _: mp.jumps.Ageing(actin, (k,), states=("T", "D"), start="T")  # noqa: E731
+    nodes = straight(*[full] * links)
+    handle, simulation = built([age, cuts(s, of="D")], [nodes + [5.0 * i, 0.0, 0.0] for i in range(copies)], mass=STILL,
+                               room=copies * links, timestep=0.25, box=False, capacity_links=links + 1)  # fmt: skip
+    generator = fragments(links, full)
+    for steps in (8, 12, 20):
+        simulation.step(steps)
+        state = look(simulation)
+        there = handle.subunits(state) > 0
+        of = np.rint(state.positions[handle.kind.ends_of(state)[there]][:, 0, 0] / 5.0).astype(int)
+        t = state.time
+        whole = np.exp(-k * t) + k / (k - s) * (np.exp(-s * t) - np.exp(-k * t))
+        expected = expm(-np.log(whole) * generator)[-1].sum()
+        check_mean(f"fragments after {t:g} s", np.bincount(of, minlength=copies), expected, sees=0.27)
+
+
 @pytest.mark.parametrize(("share", "most"), [(0.5, 1000.0), (1.0, 1000.0), (1.0, 5.0)])
 def test_bent_filaments_are_cut_faster(share, most):
     """By exp(σE/kT) with the energy of the bent node, up to the most; a straight one beside it stays as it was."""

@@ -43,7 +43,7 @@ cdef double log_integral(const Joint* joint, double length, double kT, double q)
     cdef double rest, width, low, high, half, theta, total = 0.0
     cdef double sine, cosine, sine_off, cosine_off
     cdef int panel, i
-    if not a > 0.0:
+    if not a > 0.0 and not q > 0.0:
         return -joint.modulus / (length * kT)
     rest = atan2_(joint.bent, joint.straight)
     width = acos_(1.0 - MOST_ENERGY / a) if MOST_ENERGY < 2.0 * a else PI

@@ -20,7 +20,10 @@ for any number.
 Where nodes come and go, the subunit that would be more than the most of the last link splits it: its end node goes
 back to n_full subunits, and a new one comes at the least behind it, in a direction of the joint's own law exp(-E/kT).
 The reverse, where the link before has n_full, merges both. Energies are then those of all forces but the new joint's
-and the Fixman force, which is needed; velocities of the filament are drawn again, tangent to its links.
+and the Fixman force; velocities of the filament are drawn again, tangent to its links. Without a Fixman force the law
+of the joint has the root above, with the pivot d of the chain as it is, and its integral is a factor of the rate. So is
+the ratio of the integrals Z of both chains over all directions, in place of those of one joint: each number of
+subunits has the weight 1/Z.
 
 A law that reads a force has exp(-f/F) in place of the energies, on the way there alone: f is the force that pushes an
 end back along its link, by the energies of two places close to it, averaged over a time; see `GrowthLaw`.
@@ -56,6 +59,14 @@ def log_integral_of(double modulus, double straight, double bent, double length,
     """For tests: the logarithm of z."""
     cdef Joint joint = Joint(modulus, straight, bent)
     return log_integral(&joint, length, kT, q)
+
+
+# Of the links of a filament, from its far end on: the subunits of the first, how many there are, and the last pivot of
+# their metric.
+cdef struct Chain:
+    int32_t first
+    int32_t links
+    double pivot
 
 
 cdef class Polymerization(JumpOperation):
@@ -111,7 +122,9 @@ cdef class Polymerization(JumpOperation):
     cdef double average
     cdef double[::1] load
     cdef Joint joint
-    cdef bint metric          # whether q counts
+    cdef readonly bint metric          # whether q counts
+    # Where nodes come and go and it does: `log_chains`.
+    cdef const double[:, :, ::1] chains
     cdef readonly Weights weights
     cdef Trial trial
     cdef int32_t link         # of a change
@@ -180,6 +193,15 @@ cdef class Polymerization(JumpOperation):
         self.joint = Joint(modulus, straight, bent)
         self.metric = metric
         self.known[:, :] = NAN
+
+    def weigh_chains(self, const double[:, :, ::1] chains not None):
+        """Take the logarithms of integrals over all directions of a chain, by the subunits of the first link, the
+        number of links and the subunits of the last."""
+        self.chains = chains
+
+    @property
+    def bending_modulus(self):
+        return self.joint.modulus
 
     def log_integrals(self, const int64_t[::1] both, const double[::1] shares, double kT):
         """The sum of the logarithms of z of joints whose links have so many subunits together."""
@@ -272,6 +294,7 @@ cdef class Polymerization(JumpOperation):
         cdef double d[3]
         cdef double u[2]
         cdef double most = 1.0, excess, energy = 0.0
+        cdef Chain chain
         cdef Py_ssize_t cell
         cdef int c, fault
         if end.node < 0 or self.ends.caps[end.node] != 0:
@@ -305,8 +328,11 @@ cdef class Polymerization(JumpOperation):
         if fault != 0 or energy == INFINITY:
             return fault
         excess = energy / self.kT
-        if end.inner >= 0:
+        if end.inner >= 0 and not self.counts_chains():
             excess += self.log_joint(world, end, k, then) - self.log_joint(world, end, k, now)
+        elif end.inner >= 0:
+            self.follow(world, k, 0, &chain)
+            excess += self.log_chain(chain.first, chain.links, then) - self.log_chain(chain.first, chain.links, now)
         excess += self.log_ways(world, k, then - now)
         if self.force > 0.0:
             excess = self.hindrance(k, grows)
@@ -316,6 +342,47 @@ cdef class Polymerization(JumpOperation):
         if fault != 0:
             return fault
         return self.book(world, t, k, grows, cell, end.node, energy, 0.0)
+
+    cdef bint counts_chains(self) noexcept nogil:
+        """Whether numbers of subunits have weights by the metric of the whole chain."""
+        return self.metric and self.slots is not None
+
+    cdef void follow(self, World* world, Py_ssize_t k, int within, Chain* out) noexcept nogil:
+        """Follow a chain from its far end to an end, or to so many links within it."""
+        cdef const Place* one = self.ends.place(k)
+        cdef const int32_t* slot = &self.slots[one.filament, 0]
+        cdef Py_ssize_t width = self.slots.shape[1], at = one.at, last = one.at - within * one.step
+        cdef double d[3]
+        cdef double before[3]
+        cdef double along
+        while 0 <= at - one.step < width and self.room.alive[slot[at - one.step]]:
+            at -= one.step
+        out.first = world.subunits[slot[at] if one.step > 0 else slot[at + one.step]]
+        out.links = 0
+        out.pivot = 2.0
+        while at != last:
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> slot[at],
+                         world.x + 3 * <Py_ssize_t> slot[at + one.step], d)
+            if out.links > 0:
+                along = dot(before, d)
+                out.pivot = 2.0 - along * along / (dot(before, before) * dot(d, d) * out.pivot)
+            before[0], before[1], before[2] = d[0], d[1], d[2]
+            out.links += 1
+            at += one.step
+
+    cdef double log_chain(self, int32_t first, int32_t links, int32_t last) noexcept nogil:
+        """The logarithm of the integral over all directions; of one link 0."""
+        cdef int32_t most = <int32_t> self.chains.shape[0] - 1
+        return self.chains[min(first, most), links, min(last, most)]
+
+    cdef double log_split(self, const Chain* chain) noexcept nogil:
+        """Of such a chain, as long as it can be before it splits: the logarithm of its integral and that of the new
+        joint, with its pivot, over the integral of the chain that is split."""
+        cdef int32_t first = self.full if chain.links == 1 else chain.first
+        cdef double joint = log_integral(
+            &self.joint, 0.5 * self.rise * (self.full + self.least), self.kT, 0.5 / chain.pivot)
+        return joint + self.log_chain(chain.first, chain.links, self.most) \
+            - self.log_chain(first, chain.links + 1, self.least)
 
     cdef double log_ways(self, World* world, Py_ssize_t k, int change) noexcept nogil:
         """By how much the logarithm of the ways to divide the subunits of a filament among links grows."""
@@ -415,6 +482,7 @@ cdef class Polymerization(JumpOperation):
         cdef double* there = world.x + 3 * stays
         cdef int32_t change[2]
         cdef int64_t kept = -1
+        cdef Chain chain
         cdef int c, fault
         if splits and not 0 <= at + one.step < width:
             if not self.ends.shift(world, one.filament, one.step):
@@ -446,11 +514,13 @@ cdef class Polymerization(JumpOperation):
             return fault
         ways = self.log_ways(world, k, 1 if splits else -1)
         kinetic = -self.ends.kinetic(world, one.filament)
+        if self.counts_chains():
+            self.follow(world, k, 0 if splits else 1, &chain)
         length = sqrt(dot(d, d))
         for c in range(3):
             d[c] /= length
         if splits:
-            self.draw_direction(bending, d, &cosine, out, draws)
+            self.draw_direction(bending, 0.5 / chain.pivot if self.counts_chains() else 0.0, d, &cosine, out, draws)
             for c in range(3):
                 out[c] = x[c] + self.least * self.rise * out[c]
             fault = self.room.wake(world, other, out, still)
@@ -479,7 +549,9 @@ cdef class Polymerization(JumpOperation):
         # Without the joint that comes or goes: its directions are drawn by its energy.
         excess = (counted - counted_before) / self.kT + ways
         excess += (-1.0 if splits else 1.0) * bending * (1.0 - cosine) / self.kT
-        if 0 <= beyond < width and self.room.alive[slot[beyond]]:
+        if self.counts_chains():
+            excess += (-1.0 if splits else 1.0) * self.log_split(&chain)
+        elif 0 <= beyond < width and self.room.alive[slot[beyond]]:
             beyond = world.subunits[slot[beyond] if one.step > 0 else far]
             excess += self.log_of(k, <int32_t> (beyond + then)) - self.log_of(k, <int32_t> (beyond + now))
         if self.force > 0.0:
@@ -509,14 +581,22 @@ cdef class Polymerization(JumpOperation):
         self.room.note(world, stays)
         return 0
 
-    cdef void draw_direction(self, double bending, const double* d, double* cosine, double* out, Draws* draws,
-                             ) noexcept nogil:
-        """A unit vector from the law of a joint behind a link of direction d."""
+    cdef void draw_direction(self, double bending, double q, const double* d, double* cosine, double* out,
+                             Draws* draws) noexcept nogil:
+        """A unit vector from the law of a joint behind a link of direction d; q is 0 where no metric counts."""
         cdef double u[2]
+        cdef double again[2]
         cdef double c
-        draw_two(draws, u)
-        c = 1.0 - 2.0 * u[0]
-        if bending > 0.0:
-            c = 1.0 + self.kT / bending * log_(1.0 - u[0] * (1.0 - exp_(-2.0 * bending / self.kT)))
+        while True:
+            draw_two(draws, u)
+            c = 1.0 - 2.0 * u[0]
+            if bending > 0.0:
+                c = 1.0 + self.kT / bending * log_(1.0 - u[0] * (1.0 - exp_(-2.0 * bending / self.kT)))
+            if q == 0.0:
+                break
+            # At most half is left out.
+            draw_two(draws, again)
+            if again[0] * again[0] < 1.0 - q * c * c:
+                break
         cosine[0] = min(1.0, max(-1.0, c))
         aslant(d, cosine[0], u[1], out)

@@ -71,7 +71,8 @@ def _columns(there: Particles, turns: bool, shapes: bool) -> tuple[str, list[np.
         found.append(("orientation", "R", there.orientations[:, [1, 2, 3, 0]]))
     if shapes:
         found.append(("aspherical_shape", "R", np.nan_to_num(there.semi_axes)))
-    found = [(name, kind, values.reshape(len(there), -1)) for name, kind, values in found]
+    # Of no particles, too, whose numbers of columns nothing tells but their shapes.
+    found = [(name, kind, values if values.ndim > 1 else values[:, None]) for name, kind, values in found]
     head = ":".join(f"{name}:{kind}:{values.shape[1]}" for name, kind, values in found)
     return head, [column for _, _, values in found for column in values.T]
 
