@@ -239,7 +239,7 @@ def test_ends_block_or_unbind(at_end):
     """Pool, heads that hold one place, and two, are constant together; an end that unbinds has no way back."""
     topology = mp.Topology()
     nodes = np.array([straight(4, 4), straight(4, 4) + [1.5, 0.0, 0.0]])
-    handle = topology.add_filaments(nodes, 1.0, 1.0, rise=1.0, capacity_links=8, name="actin")
+    handle = topology.add_filaments(nodes, 1.0, 1.0, rise=1.0, capacity_links=22, name="actin")
     system = mp.System(topology, box=(70.0,) * 3)
     system.add_force(mp.forces.FixmanPotential(handle, kT=1.0))
     system.add_force(mp.forces.HarmonicTrap(handle, 0.3, [0.0, 0.0, 0.0]))
