@@ -257,8 +257,8 @@ def test_molecules_hop_once_whatever_acts_on_the_grid():
 
 def test_reactions_on_a_grid_keep_the_law_of_the_whole():
     """A + B <-> C with hops: weights ∏ V_c^n/n! of all cells are those of one volume, up to K_D per cell."""
-    n, a0, b0, k = 27, 30, 20, 0.8
-    grid = mp.Compartments((3, 3, 3), 2.0, {"A": a0, "B": b0, "C": 0}, {"A": 4.0, "B": 2.0, "C": 1.0})
+    n, a0, b0, k = 216, 60, 40, 6.4
+    grid = mp.Compartments((6, 6, 6), 2.0, {"A": a0, "B": b0, "C": 0}, {"A": 4.0, "B": 2.0, "C": 1.0})
     simulation = built(grid, Reactions(grid, f"A + B <-> C; k_on = {k * V}, k_off = 1.0"), h=0.5, seed=3)
     # ∏ V^n/n! summed over where molecules are: the whole volume's.
     c = np.arange(min(a0, b0) + 1)
@@ -270,15 +270,23 @@ def test_reactions_on_a_grid_keep_the_law_of_the_whole():
     pi /= pi.sum()
     looks = []
     simulation.step(100)
-    for _ in range(3000):
-        simulation.step(16)
+    for _ in range(1200):
+        simulation.step(12)
         pools = simulation.context.get_state().pools
-        looks.append((pools["C"].sum(), pools["A"][0, 0, 0], pools["C"][1, 1, 1]))
-    looks = np.array(looks, float)
+        a, b, own = (pools[name].astype(float) for name in "ABC")
+        # With so many in all each is anywhere, whatever else is there.
+        beside = sum((np.delete(a, -1, axis) * np.delete(a, 0, axis)).sum() for axis in range(3))
+        looks.append((
+            own.sum(), a[::5, ::5, ::5].sum() - a.sum() * 8 / n, own[2:4, 2:4, 2:4].sum() - own.sum() * 8 / n,
+            (a * b).sum() - a.sum() * b.sum() / n, (a * (a - 1.0)).sum() - a.sum() * (a.sum() - 1.0) / n,
+            beside - a.sum() * (a.sum() - 1.0) * 540 / n**2,
+        ))  # fmt: skip
+    looks = np.array(looks)
     mean = pi @ c
-    check_mean("C", looks[:, 0], mean, sees=0.04 * mean)
-    check_mean("A in a corner", looks[:, 1], (a0 - mean) / n, sees=0.13 * a0 / n)
-    check_mean("C in the middle", looks[:, 2], mean / n, sees=0.3 * mean / n)
+    check_mean("C", looks[:, 0], mean, sees=0.08 * mean, time_series=True)
+    laws = {"A in corners": 0.6, "C in the middle": 0.7, "A beside B": 0.9, "A in pairs": 1.8, "A in neighbours": 3.0}
+    for (what, sees), own in zip(laws.items(), looks[:, 1:].T, strict=True):
+        check_mean(what, own, 0.0, sees=sees, time_series=True)
 
 
 def test_a_broken_cycle_tells_what_drives_it():

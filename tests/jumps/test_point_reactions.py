@@ -329,12 +329,22 @@ def test_a_cycle_out_of_balance_does_work_and_one_in_balance_does_none():
 def test_rates_from_a_macroscopic_constant():
     """Values of a radiation boundary's discs: k_a = 1, 10, 100 for 1000 of each per µm², D = 2 µm²/s (kinetics of
     Yogurtcu and Johnson 2015), in nm²/s and nm."""
-    density = 4.0 / (np.pi * 35.738**2)
-    for reach, k, rate in [(1.0, 0.81611e6, 3.246e5), (2.0, 3.07391e6, 5.832e5), (5.0, 3.07391e6, 6.1097e4),
-                           (5.0, 4.24955e6, 1.0717e5), (5.0, 0.81611e6, 1.1492e4)]:  # fmt: skip
-        found = microscopic_rate(k, reach, 2e6, density)
-        assert found == pytest.approx(rate, rel=3e-4)
-        assert macroscopic_rate(found, reach, 2e6, density) == pytest.approx(k, rel=1e-9)
+    density, kT = 4.0 / (np.pi * 35.738**2), 4.14
+    points, *_ = built(octahedron(), {"A": 3}, 9, friction=kT / 1e6)
+    table = {
+        0.81611e6: (3.246e5, 7.684e4, 1.1492e4), 3.07391e6: (3.885e6, 5.832e5, 6.1097e4),
+        4.24955e6: (1.343e8, 1.664e6, 1.0717e5),
+    }  # fmt: skip
+    for k, row in table.items():
+        for reach, rate in zip((1.0, 2.0, 5.0), row, strict=True):
+            jump = mp.jumps.Reactions(
+                points, "A + B <-> C", reach=reach, macroscopic_rate=k, density=density, dissociation_constant=1e-6
+            )
+            found, back = jump._form.found(kT)
+            # The table has k with five digits, of which the fastest rates magnify the last.
+            assert found == pytest.approx(rate, rel=2e-3 if rate > 1e8 else 3e-4)
+            assert back == pytest.approx(1e-6 * np.pi * reach**2 * found, rel=1e-12)
+            assert macroscopic_rate(found, reach, 2e6, density) == pytest.approx(k, rel=1e-9)
     # Slow reactions take each encounter: λπR².
     assert macroscopic_rate(1e-3, 5.0, 2e6, density) == pytest.approx(np.pi * 25e-3, rel=1e-6)
     refuses(mp.ParameterError, "how often points meet", microscopic_rate, 1e9, 5.0, 2e6, density)
