@@ -47,9 +47,9 @@ def log_chains(stiffness: float, full: int, most: int, links: int) -> np.ndarray
         both = np.array([joint(max(n, 1), start)[0].sum() for n in range(2 * most + 1)])
         out[:, 2] = np.log(both[numbers[:, None] + numbers])
     if links > 2:
-        first = np.concatenate([onwards(full + n, start) for n in numbers])
+        first = np.concatenate([onwards(full + n, start) for n in numbers.tolist()])
         inner = onwards(2 * full, pivots)
-        rest = np.column_stack([joint(full + n, pivots)[0].sum(axis=1) for n in numbers])
+        rest = np.column_stack([joint(full + n, pivots)[0].sum(axis=1) for n in numbers.tolist()])
         scale = 0.0
         for k in range(3, links + 1):
             out[:, k] = np.log(first @ rest) + scale
