@@ -277,6 +277,8 @@ LAWS = [
     ("filaments that grow", "_kernels/jumps/polymerization.pyx", "attempt", "excess += self.log_joint(world, end, k, then) - self.log_joint(world, end, k, now)", "pass"),
     ("links at ends that split", "_kernels/jumps/polymerization.pyx", "change_chain", "self.ends.draw_velocities(world, one.filament, self.kT, draws)", "pass"),
     ("links at ends that split", "_kernels/jumps/polymerization.pyx", "draw_direction", "draw_two(draws, u)", "out[0] = draws.next; draws.next = 7; draw_two(draws, u); draws.next = <unsigned int> out[0]"),
+    ("links at ends that split", "_kernels/jumps/polymerization.pyx", "log_split", "joint + self.log_chain(chain.first, chain.links, self.most)", "self.log_chain(chain.first, chain.links, self.most)"),
+    ("links at ends that split", "_kernels/jumps/polymerization.pyx", "change_chain", "0.5 / chain.pivot if self.counts_chains() else 0.0", "0.0"),
     ("stall forces of actin", "_kernels/jumps/polymerization.pyx", "act", "on / each, draws", "1.02 * on / each, draws"),
     ("no heat at rest", "jumps/link_binding.py", "update", "(1.0 - share, share, 0.0, 0.0, 0.0)", "(0.0, share, 0.0, 0.0, 0.0)"),
     ("100 filaments that link", "jumps/_site_tables.py", "too_near", "2.0 * separation", "0.0"),

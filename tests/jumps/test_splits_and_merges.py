@@ -256,3 +256,26 @@ def test_integrals_of_chains(stiffness):
     else:
         m, joint = np.arange(20, links), np.log(full / stiffness)
         np.testing.assert_allclose(further, joint + 0.5 * np.log((m + 2) / (m + 1) / 2.0), atol=0.02)
+
+
+@pytest.mark.parametrize("fixman", [True, False])
+def test_directions_of_new_links(fixman):
+    """Behind six straight links: uniform, or by the root of the metric with its last pivot, 7/6."""
+    n_all = 40000
+    handle, simulation = growing(bending=0.0, z=2.0, on=30.0, copies=n_all, counts=(4, 4, 4, 4, 4, 5), subunits=(2, 5),
+                                 mass=1e9, fixman=fixman, capacity_links=14)  # fmt: skip
+    squares, n = np.zeros(n_all), np.zeros(n_all)
+    for _ in range(2):
+        simulation.step(1)
+        state = look(simulation)
+        own = np.flatnonzero(handle.kind.links_of(state) == 7)
+        rows, (first, last) = handle.kind.slots[own], handle.kind.ends_of(state)[own].T
+        before = rows[np.arange(len(own)), np.argmax(rows == last[:, None], axis=1) - 1]
+        # Others have been shorter in between.
+        straight_on = np.linalg.norm(state.positions[before] - state.positions[first] - [0.0, 0.0, 24.0], axis=1) < 1e-3
+        out = (state.positions[last] - state.positions[before])[straight_on]
+        squares[own[straight_on]] += out[:, 2] ** 2 / (out**2).sum(axis=1)
+        n[own[straight_on]] += 1.0
+    c, w = np.polynomial.legendre.leggauss(40)
+    root = np.ones_like(c) if fixman else np.sqrt(1.0 - 3.0 / 7.0 * c**2)
+    check_mean("squared cosine", squares - n * (w @ (root * c**2)) / (w @ root), 0.0, sees=0.015 * n.mean())
