@@ -13,10 +13,11 @@ def log_chains(stiffness: float, full: int, most: int, links: int) -> np.ndarray
 
     They are by the subunits of the first link, the number of links, and the subunits of the last; inner links are full.
 
-    Of cosines c between links, a chain has the weight :math:`\prod e^{-\kappa (1 - c)} \sqrt{1 - c^2/2d}`, with the
-    stiffness over the mean number of subunits of two links, and the pivots :math:`d \to 2 - c^2/d` from 2 on: the root
-    of the determinant of its metric, of equal masses. Integrals from a pivot on are functions of it, from 1 to 2, taken
-    through Chebyshev's points, so that each full link is one product with the same matrix.
+    Of cosines c between links, a chain has the weight :math:`\prod e^{-\kappa (1 - c)} \sqrt{1 - c^2/2d}`. Here κ is
+    the stiffness over the mean number of subunits of two links. The first pivot d is 2, and the next one is always
+    :math:`2 - c^2/d`; roots are that of the determinant of the metric, of equal masses. Integrals from a pivot on are
+    functions of it, from 1 to 2, taken through Chebyshev's points. So each full link is one product with the same
+    matrix.
     """
     at = np.cos(np.pi * (np.arange(_PIVOTS) + 0.5) / _PIVOTS)
     pivots = 1.5 + 0.5 * at

@@ -53,6 +53,9 @@ from medyanpy._kernels.jumps.trial cimport Trial, Weights
 
 # How far from an end its energy is asked for, in rises.
 cdef double APART = 1e-4
+# How often a direction is drawn at most until it is kept.
+cdef enum:
+    TRIES = 200
 
 
 def log_integral_of(double modulus, double straight, double bent, double length, double kT, double q):
@@ -587,14 +590,15 @@ cdef class Polymerization(JumpOperation):
         cdef double u[2]
         cdef double again[2]
         cdef double c
-        while True:
+        cdef int _
+        for _ in range(TRIES):
             draw_two(draws, u)
             c = 1.0 - 2.0 * u[0]
             if bending > 0.0:
                 c = 1.0 + self.kT / bending * log_(1.0 - u[0] * (1.0 - exp_(-2.0 * bending / self.kT)))
             if q == 0.0:
                 break
-            # At most half is left out.
+            # Of cosines the root keeps 0.7 and more.
             draw_two(draws, again)
             if again[0] * again[0] < 1.0 - q * c * c:
                 break
