@@ -70,6 +70,7 @@ def test_rates_there_and_back_that_depend_on_the_place_are_driven():
     check_jump(case_of(text, rates, driven=True, z=1.0, at_most=1.0), 7000, 0.17)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.PerformanceWarning")
 def test_a_switch_of_beads_in_a_trap_has_its_closed_form_whatever_its_rate():
     """Those of B are in a second trap: they are e^(-e/kT) [k/(k + s)]^(3/2) as many, at a rate of the place."""
     e, k, s = 0.4, 1.0, 2.0
