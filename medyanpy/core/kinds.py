@@ -286,9 +286,9 @@ class Kind(Guarded):
     # Files and pictures --------------------------------------------------------------------------------------
 
     def beside_frames(self) -> dict[str, Any]:
-        """Return what a trajectory holds of these beads beside frames, by name: bool, int, str, a list of str, Surface,
-        an array, or an array and its unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,), where
-        chains begin and end, have a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
+        """Return what a trajectory holds of these beads beside frames, by name: a number, a text or a list of texts, a
+        Surface, or an array, which may have a unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,),
+        where chains begin and end, have a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
         species = {"species": [one.name for one in self.handle._species]} if self.handle._species else {}
         return {"fixed": self.handle.fixed, "in_space": self.in_space, **species}
 

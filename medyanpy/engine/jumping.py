@@ -42,8 +42,8 @@ class Event(NamedTuple):
     jump, kind : str
         Name of the jump in the system, and one of its `kinds`.
     a, b : int
-        Its place; of `LinkBinding` the rows of the sites `a` and `b`, of `TrialMoves` the first bead that moves, of
-        `Reactions` of beads their ids in the order of the kind; -1: none.
+        Its place; of `LinkBinding` the rows of the sites `a` and `b`, of `TrialMoves` the first bead that moves. Of
+        `Reactions` of beads their ids, in the order of the kind. -1 for none.
     energy : float, pN nm
         Change of the energy, potential and kinetic.
     chemical_energy : float, pN nm

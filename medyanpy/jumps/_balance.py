@@ -25,7 +25,7 @@ _SAME = 1e-9
 
 
 class Balance(NamedTuple):
-    """What a jump does both ways.
+    """Balance of what a jump does both ways.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ class EventReporter(TableReporter):
     - two numbers of its place: for `LinkBinding` the rows of its sites `a` and `b`, for reactions of beads their ids;
     - its change of the energy;
     - the chemical energy that drives it: kT times the logarithm of the ratio of the rates there and back, plus the
-      change of the energy; inf for an irreversible event;
+      change of the energy, and inf for an irreversible event;
     - the kinetic part of the change of the energy;
     - a third number of its place, -1 where there is none: for A + B -> C and C -> A + B what stands last.
 

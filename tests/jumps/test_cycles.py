@@ -117,7 +117,7 @@ def test_a_cycle_through_a_membrane_and_a_pool():
     assert entropy == pytest.approx(np.log(24.0) / 4.0 * (net @ [1, 1, -1, -1]), rel=1e-12)
 
 
-def test_the_same_cycle_in_balance_has_one_weight():
+def test_weights_of_the_same_cycle_in_balance():
     """Weights of states by activities, P of 1: A of 3, B of 6, Q of 1; what one jump alone says is not enough."""
     points, system = points_of("AB", {}, 60)
     pool = system.add_pool(mp.Pool(volume=8.0, counts={"P": 30, "Q": 30}))
