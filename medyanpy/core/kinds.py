@@ -340,6 +340,11 @@ class Kind(Guarded):
         """Number of its beads and their kind."""
         return f"{len(self.handle)} {self.name}"
 
+    def no_room(self) -> str:
+        """Say what is full where a jump cannot create a bead, and how to get more room."""
+        rows = self.handle.capacity
+        return f"all {rows} rows of these beads are taken. Give more room: capacity= when they are added"
+
     def describe(self, bead: int) -> str:
         """Describe a bead of the topology within this handle, for messages; empty where there is nothing to tell."""
         return ""

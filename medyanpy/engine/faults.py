@@ -10,7 +10,6 @@ from medyanpy._kernels.core.program import ProgramFault
 from medyanpy._kernels.core.program import Sequence as Operations
 from medyanpy._kernels.letters.kick import Kick
 from medyanpy._tools.locking import Turn
-from medyanpy.beads import GrowingFilaments
 from medyanpy.core.handles import MAX_IDS
 from medyanpy.engine.mesh_quality import keepers_at
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
@@ -219,20 +218,17 @@ class Faults:
                 triangle = face - max(m.first_face for m in membranes if m.first_face <= face)
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)
-        room = 0 if handle is None else handle.capacity
         species = ""
         if fault.kind == "no room" and handle is not None and 0 < fault.value <= len(handle._species):
             species = f" of species {handle._species[int(fault.value) - 1].name!r}"
-        full = f"all {room} rows of these beads are taken. Give more room: capacity= when they are added"
-        if isinstance(handle, GrowingFilaments):
-            full = "the room of a filament ends here. Give more: capacity_links= or capacity_filaments= when added"
+        full = "" if handle is None else handle.kind.no_room()
         if self.store.room is not None and int(self.store.next_id[0]) >= MAX_IDS:
             full = "all 2**48 ids are given. Begin with a new topology"
         of_shape = fault.kind == "degenerate triangle"
         keep = self._keep(fault.bead).replace("keeps", "keeps its") if of_shape else ""
         kind = "lines wind" if fault.kind == "too far" and jump is not None else fault.kind
         cause = _CAUSES.get(kind, kind).format(
-            value=fault.value, error=error, energy=energy, room=room, row=row, keep=keep, axis=axis, half=half,
+            value=fault.value, error=error, energy=energy, row=row, keep=keep, axis=axis, half=half,
             species=species, full=full,
         )
         if started and overlap is not None:

@@ -494,8 +494,8 @@ class Settable(Guarded):
         """Move and remove links that a jump has bound, or bind others; the energy is protocol work.
 
         Pairs that stay keep what is known of them, such as the state; others are new links. Molecules with heads that
-        hold nothing any more go to the pool, at the cell of their place, and those that are new come from there; who
-        still holds a place by the same head is the same, as are the heads of a bundle there.
+        hold nothing any more go to the pool, at the cell of their place, and those that are new come from there. A
+        molecule that still holds a place by the same head is the same, and keeps its heads of a bundle there.
 
         Parameters
         ----------

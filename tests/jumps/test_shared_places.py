@@ -72,7 +72,7 @@ def test_states_and_checkpoints_with_two_heads_at_a_place_are_refused():
     simulation.step(2)
 
 
-def test_what_an_edit_adds_is_compared_with_what_is_held_then():
+def test_links_that_an_edit_adds_are_compared_with_those_held():
     simulation = started("XL", ([[0, 6]], [[1, 7]]))
     system, topology = simulation.system, simulation.topology
     simulation.context.set_links("y", [])
