@@ -38,7 +38,8 @@ from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.core.columns import BEADS, CAPS, MATERIAL, SPECIES, SUBUNITS, Column
-from medyanpy.core.handles import MAX_BEADS, MAX_IDS, Handle, adder_of, found_ids, handles_in
+from medyanpy.core.handles import Handle, adder_of, found_ids, handles_in
+from medyanpy.core.kinds import MAX_BEADS, MAX_IDS
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 
 # Handles are exported too.

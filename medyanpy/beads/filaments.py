@@ -52,10 +52,11 @@ class FilamentsKind(ChainsKind, BeadsKind):
             return "whose links change their lengths as they grow: leave out rise=, and constraints can join them"
         return super().obstacle_to_constraints
 
-    def no_room(self) -> str:
+    @property
+    def full(self) -> str:
         if self.handle._rise is None:
-            return super().no_room()
-        return "the room of a filament ends here. Give more: capacity_links= or capacity_filaments= when added"
+            return super().full
+        return "the room of a filament ends here. Give more: capacity_links= or capacity_filaments="
 
     def start_of(self, column: Column) -> np.ndarray:
         if column not in (SUBUNITS, CAPS, MATERIAL):

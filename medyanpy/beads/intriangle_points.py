@@ -11,8 +11,8 @@ from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads.adding import inertia_given, inertia_of_more, species_given
 from medyanpy.beads.membranes import Membrane
 from medyanpy.core.columns import BARYCENTRIC, SPECIES, TRIANGLES, Column
-from medyanpy.core.handles import MAX_BEADS, HandleOfSpecies
-from medyanpy.core.kinds import Block, Kind
+from medyanpy.core.handles import HandleOfSpecies
+from medyanpy.core.kinds import MAX_BEADS, Block, Kind
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.mesh import TriangleMesh
 

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from medyanpy.state import State
     from medyanpy.topology import Topology
 
-__all__ = ["MAX_BEADS", "Handle", "HandleOfSpecies", "bead_numbers", "handles_in"]
-
-#: Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
-MAX_BEADS = 2**31 - 1
-#: Permanent ids are below this: 32 bits of them are in one word of that counter, 16 in the upper part of another.
-MAX_IDS = 2**48
-
+__all__ = ["Handle", "HandleOfSpecies", "bead_numbers", "handles_in"]
 
 #: Rows of a handle that has none.
 _NO_ROWS = np.empty(0, np.int64)

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from medyanpy.core.layout import Layout
     from medyanpy.engine.worksheet import Look, Remark
 
-__all__ = ["Block", "Kind"]
+__all__ = ["MAX_BEADS", "MAX_IDS", "Block", "Kind"]
+
+#: Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
+MAX_BEADS = 2**31 - 1
+#: Permanent ids are below this: 32 bits of them are in one word of that counter, 16 in the upper part of another.
+MAX_IDS = 2**48
 
 
 class Block(IntEnum):
@@ -340,10 +345,17 @@ class Kind(Guarded):
         """Number of its beads and their kind."""
         return f"{len(self.handle)} {self.name}"
 
-    def no_room(self) -> str:
-        """Say what is full where a jump cannot create a bead, and how to get more room."""
-        rows = self.handle.capacity
-        return f"all {rows} rows of these beads are taken. Give more room: capacity= when they are added"
+    def no_room(self, next_id: int) -> str:
+        """Say what is full where a jump cannot create a bead, which would have this id, and how to get more room."""
+        if next_id >= MAX_IDS:
+            return "all 2**48 ids are given; begin with a new topology"
+        more = "when they are added, or handle.reserve(...) inside topology.edit(): the run can be resumed then"
+        return f"{self.full} {more}"
+
+    @property
+    def full(self) -> str:
+        """Where there is no room for another bead, and the arguments that give more."""
+        return f"all {self.handle.capacity} rows of these beads are taken. Give more room: capacity="
 
     def describe(self, bead: int) -> str:
         """Describe a bead of the topology within this handle, for messages; empty where there is nothing to tell."""

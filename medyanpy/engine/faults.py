@@ -10,7 +10,6 @@ from medyanpy._kernels.core.program import ProgramFault
 from medyanpy._kernels.core.program import Sequence as Operations
 from medyanpy._kernels.letters.kick import Kick
 from medyanpy._tools.locking import Turn
-from medyanpy.core.handles import MAX_IDS
 from medyanpy.engine.mesh_quality import keepers_at
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
@@ -45,8 +44,7 @@ _CAUSES = {
     "the forces can have given it. ",
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
     "timestep, or their unit is another (1/s)",
-    "no room": "a bead{species} cannot be created: {full}, or handle.reserve(...) inside topology.edit(). The state is "
-    "from before; a run can be resumed with more room",
+    "no room": "a bead{species} cannot be created: {full}. The state is from before",
     "in wall": "its sphere overlaps the wall of the hydrodynamic interactions: its centre is {value:.3g} nm from it. "
     "No force keeps it away, or the timestep is too large for that force",
     "no root": "Lanczos' method does not settle for the hydrodynamic interactions (last change {value:.1e}): friction "
@@ -218,12 +216,11 @@ class Faults:
                 triangle = face - max(m.first_face for m in membranes if m.first_face <= face)
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)
-        species = ""
-        if fault.kind == "no room" and handle is not None and 0 < fault.value <= len(handle._species):
-            species = f" of species {handle._species[int(fault.value) - 1].name!r}"
-        full = "" if handle is None else handle.kind.no_room()
-        if self.store.room is not None and int(self.store.next_id[0]) >= MAX_IDS:
-            full = "all 2**48 ids are given. Begin with a new topology"
+        species = full = ""
+        if fault.kind == "no room" and handle is not None:
+            full = handle.kind.no_room(int(self.store.next_id[0]))
+            if 0 < fault.value <= len(handle._species):
+                species = f" of species {handle._species[int(fault.value) - 1].name!r}"
         of_shape = fault.kind == "degenerate triangle"
         keep = self._keep(fault.bead).replace("keeps", "keeps its") if of_shape else ""
         kind = "lines wind" if fault.kind == "too far" and jump is not None else fault.kind

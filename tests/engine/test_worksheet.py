@@ -571,7 +571,10 @@ def test_jumps_are_compared_with_how_fast_beads_relax():
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-7, temperature=300.0, seed=1), threads=1)
     sheet = simulation.check()
     rows = {row.name: row for row in sheet.jumps}
-    assert list(rows) == ["Polymerization", "EdgeFlips", "switch"]
+    # Of one molecule of the pool, which growth uses too: no beads are slower or faster than it.
+    assert list(rows) == ["Polymerization", "EdgeFlips", "switch", "molecules"]
+    assert rows["molecules"].rate == 7.0
+    assert np.isnan(rows["molecules"].relaxation)
     growth = rows["Polymerization"]
     diffusion = 300.0 * mp.units.boltzmann / 1e-6
     assert growth.rate == pytest.approx(11.6 * unit * 6022 / 1e9)

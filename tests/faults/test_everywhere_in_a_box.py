@@ -393,7 +393,7 @@ NOT_ASKED = {
                      "Ageing.__init__", "Kind.expect_rows",
                      "MoleculePool.checked", "GrowingFilaments.subunits", "GrowingFilaments.lengths",
                      "GrowingFilaments.ages", "Lattice.numbers_in", "Links.states_in", "Sites.as_in",
-                     "Sites.on_growing"],
+                     "Sites.on_growing", "LinkingJump.take_links", "Settable.set_links"],
                     _STEPS),
     "mobility_matrix": "its box is asked for, and other images are seen by tests/hydrodynamics/test_lattice.py",
     "cluster_mobility_matrix": "clusters are in open space",
