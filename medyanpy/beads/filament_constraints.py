@@ -63,7 +63,7 @@ class FilamentFlow(ConstraintFlow, holds="its links are constraints"):
                 tables = _tables(filaments, own, first, first_director, kernel)
                 room = max(map(kernel.room_for, *tables[:3]))
             else:
-                present = PresentLanes(layout.rank[slots].astype(np.int32), kernel.LANE_COUNT)
+                present = PresentLanes(layout.rank[slots].astype(np.int32), kernel.LANE_COUNT, kernel.SEGMENT_COUNT)
                 tables = present.tables
                 room = max(kernel.room_for(1, step, slots.shape[1]) for step in (1, kernel.LANE_COUNT))
             self._solve = partial(

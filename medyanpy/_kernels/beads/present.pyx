@@ -87,9 +87,10 @@ cdef class PresentRows(PresentChains):
 
 
 cdef class PresentLanes(PresentChains):
-    """lanes: of a vector. There is room for no more links than one piece has, see constraints.pxi."""
+    """lanes of a vector, and segments of a long filament, of which there is none here: there is room for no more links
+    than one piece has, see constraints.pxi."""
 
-    def __init__(self, const int32_t[:, ::1] slots not None, int lanes):
+    def __init__(self, const int32_t[:, ::1] slots not None, int lanes, int segments):
         cdef Py_ssize_t n = slots.shape[0], width = slots.shape[1]
         cdef Py_ssize_t batches = n // lanes + lanes, entries = (n + lanes) * (width + 2 * lanes)
         super().__init__(slots)
@@ -102,7 +103,7 @@ cdef class PresentLanes(PresentChains):
         # As struct Filaments has them; no lane has a next one, and nodes have no directors.
         self.tables = (
             np.ones(batches, np.int32), self.step, self.links, self.start, self.node, self.node, self.square,
-            self.square, self.owned, np.full((batches, 8), -1, np.int32), np.zeros(batches, np.int32),
+            self.square, self.owned, np.full((batches, segments), -1, np.int32), np.zeros(batches, np.int32),
         )
 
     cdef void spread(self, World* world) noexcept nogil:
